@@ -1,0 +1,61 @@
+// Builds the native core (CMake, Ninja) and the TypeScript side; ninja and tsc skip what is done.
+import { existsSync } from "node:fs";
+import { availableParallelism, homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { main, must, root, step, StepFailed } from "./steps.mjs";
+
+/** What each native build folder is configured with. */
+const presets = {
+  release: ["-DCMAKE_BUILD_TYPE=Release"],
+  asan: ["-DCMAKE_BUILD_TYPE=Debug", "-DCRESSET_SANITIZE=address,undefined"],
+};
+
+/** Finds the folder with `node_api.h` for the running Node. */
+export function nodeHeaders() {
+  const version = process.versions.node;
+  const places = [
+    process.env.CRESSET_NODE_INCLUDE_DIR,
+    join(dirname(dirname(process.execPath)), "include", "node"),
+    "/usr/include/node",
+    join(homedir(), ".cache", "node-gyp", version, "include", "node"),
+  ].filter(Boolean);
+  const found = places.find((place) => existsSync(join(place, "node_api.h")));
+  if (found) return found;
+  throw new StepFailed(`node_api.h not found; looked in ${places.join(", ")}`);
+}
+
+/** Configures and builds one native preset in `build/<preset>`. */
+export function buildNative(preset = "release") {
+  const folder = `build/${preset}`;
+  if (!existsSync(join(root, folder, "build.ninja"))) {
+    const options = [...presets[preset], `-DNODE_INCLUDE_DIR=${nodeHeaders()}`];
+    must("cmake", ["-S", ".", "-B", folder, "-G", "Ninja", ...options]);
+  }
+  const jobs = String(availableParallelism());
+  const output = must("cmake", ["--build", folder, "--parallel", jobs]);
+  if (output.includes("no work to do")) return "up to date";
+  const warnings = output.split("\n").filter((line) => /\bwarning: /.test(line));
+  if (warnings.length > 0) console.log(warnings.join("\n"));
+  return folder;
+}
+
+/** Compiles `js/src` to `dist`. */
+export function buildTypeScript() {
+  must(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json"]);
+  return "dist";
+}
+
+if (process.argv[1] === import.meta.filename) {
+  main(() => {
+    const what = process.argv[2] ?? "all";
+    if (what === "asan") {
+      step("native (asan)", () => buildNative("asan"));
+      step("tests (asan)", () => {
+        must("ctest", ["--test-dir", "build/asan", "--output-on-failure"]);
+      });
+      return;
+    }
+    if (what === "all" || what === "native") step("native build", () => buildNative());
+    if (what === "all" || what === "ts") step("typescript", buildTypeScript);
+  });
+}

@@ -1,0 +1,96 @@
+// `npm test`: sets up what is missing, runs every kind of test, ends with one line of totals.
+// `npm test -- core js` runs only the named groups; without names all of them run.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setup } from "./setup.mjs";
+import { main, root, run, step, StepFailed } from "./steps.mjs";
+
+const totals = { passed: 0, failed: 0 };
+
+/** Adds a group's counts to the totals and returns the note for its line. */
+function count(passed, failed) {
+  totals.passed += passed;
+  totals.failed += failed;
+  if (failed > 0) throw new StepFailed(`${passed} passed, ${failed} failed`);
+  return `${passed} passed`;
+}
+
+/** Runs a command that writes a report, and counts what the report says; no report is one failure. */
+function reported(command, args, report, read) {
+  const file = join(root, report);
+  mkdirSync(join(root, "build"), { recursive: true });
+  rmSync(file, { force: true });
+  const { ok } = run(command, args, { quiet: true });
+  if (!existsSync(file)) return count(0, 1);
+  const { passed, failed } = read(readFileSync(file, "utf8"));
+  return count(passed, ok || failed > 0 ? failed : 1);
+}
+
+function lint() {
+  const { ok } = run(process.execPath, ["tools/lint.mjs"], { quiet: true });
+  return count(ok ? 1 : 0, ok ? 0 : 1);
+}
+
+/** The GoogleTest programs, through ctest. */
+function core() {
+  const args = ["--test-dir", "build/release", "--output-on-failure", "--no-tests=error"];
+  const report = "build/ctest.xml";
+  return reported("ctest", [...args, "--output-junit", join(root, report)], report, (xml) => {
+    const attribute = (name) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(xml)?.[1] ?? 0);
+    const bad = attribute("failures") + attribute("disabled");
+    return { passed: attribute("tests") - bad - attribute("skipped"), failed: bad };
+  });
+}
+
+function js() {
+  const report = "build/vitest.json";
+  const args = ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  return reported("node_modules/.bin/vitest", args, report, (text) => {
+    const { numPassedTests, numFailedTests } = JSON.parse(text);
+    return { passed: numPassedTests, failed: numFailedTests };
+  });
+}
+
+/** Every example must run to its end; `--quick` asks the long ones for fewer steps. */
+function examples() {
+  const folder = join(root, "examples");
+  const names = existsSync(folder)
+    ? readdirSync(folder).filter((name) => name.endsWith(".ts"))
+    : [];
+  let failed = 0;
+  for (const name of names) {
+    const args = ["--import", "tsx", `examples/${name}`, "--quick"];
+    if (run(process.execPath, args, { quiet: true }).ok) continue;
+    console.error(`examples/${name} failed`);
+    failed++;
+  }
+  return count(names.length - failed, failed);
+}
+
+/** The comparison with PyTorch's recorded results; its last line gives its counts. */
+function parity() {
+  const runner = "test/parity/run.ts";
+  if (!existsSync(join(root, runner))) return "not present";
+  const { ok, output } = run(process.execPath, ["--import", "tsx", runner], { quiet: true });
+  const line = [...output.matchAll(/^(\d+) passed, (\d+) failed/gm)].at(-1);
+  return count(Number(line?.[1] ?? 0), Number(line?.[2] ?? 0) || (ok && line ? 0 : 1));
+}
+
+const groups = { lint, core, js, examples, parity };
+
+main(() => {
+  const names = process.argv.slice(2);
+  const unknown = names.find((name) => !(name in groups));
+  if (unknown)
+    throw new Error(`unknown group ${unknown}; known: ${Object.keys(groups).join(", ")}`);
+  setup();
+  for (const name of names.length > 0 ? names : Object.keys(groups)) {
+    try {
+      step(name, groups[name]);
+    } catch (error) {
+      if (!(error instanceof StepFailed)) throw error;
+    }
+  }
+  console.log(`${totals.passed} passed, ${totals.failed} failed`);
+  if (totals.failed > 0) process.exitCode = 1;
+});

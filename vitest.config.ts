@@ -1,0 +1,13 @@
+// How vitest finds the tests; they run against the TypeScript sources, so that no build comes before.
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  resolve: {
+    alias: { cresset: fileURLToPath(new URL("./js/src/index.ts", import.meta.url)) },
+  },
+  test: {
+    include: ["test/js/**/*.test.ts"],
+    testTimeout: 30_000,
+  },
+});
