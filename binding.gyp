@@ -10,8 +10,7 @@
           "inputs": ["CMakeLists.txt"],
           "outputs": ["build/release/always-run"],
           "action": [
-            "env", "CRESSET_NODE_INCLUDE_DIR=<(node_root_dir)/include/node",
-            "node", "tools/build.mjs", "native"
+            "node", "tools/build.mjs", "native", "--node-headers=<(node_root_dir)/include/node"
           ]
         }
       ]

@@ -10,11 +10,15 @@ const presets = {
   asan: ["-DCMAKE_BUILD_TYPE=Debug", "-DCRESSET_SANITIZE=address,undefined"],
 };
 
-/** Finds the folder with `node_api.h` for the running Node. */
+const headersOption = "--node-headers=";
+
+/** Finds the folder with `node_api.h`: the one that node-gyp passes, or that of the running Node. */
 export function nodeHeaders() {
   const version = process.versions.node;
   const places = [
-    process.env.CRESSET_NODE_INCLUDE_DIR,
+    process.argv
+      .find((argument) => argument.startsWith(headersOption))
+      ?.slice(headersOption.length),
     join(dirname(dirname(process.execPath)), "include", "node"),
     "/usr/include/node",
     join(homedir(), ".cache", "node-gyp", version, "include", "node"),

@@ -1,5 +1,5 @@
 // `npm run lint` checks formatting (prettier, clang-format) and types; `--fix` rewrites instead.
-import { main, must, step } from "./steps.mjs";
+import { main, must, run, stepAll, StepFailed } from "./steps.mjs";
 
 const fix = process.argv.includes("--fix");
 
@@ -23,16 +23,16 @@ function prettier() {
 
 function clangFormat() {
   const files = sources("h", "cpp", "cu", "cuh");
-  if (files.length === 0) return "no files";
-  must("clang-format", [...(fix ? ["-i"] : ["--dry-run", "--Werror"]), ...files]);
+  if (fix) return void must("clang-format", ["-i", ...files]);
+  const args = ["--dry-run", "--Werror", "--ferror-limit=1", ...files];
+  const { ok, output } = run("clang-format", args, { capture: true });
+  if (ok) return;
+  const unformatted = new Set([...output.matchAll(/^(\S+?):\d+:\d+: error/gm)].map((m) => m[1]));
+  throw new StepFailed(`npm run format would change: ${[...unformatted].join(" ")}`);
 }
 
 function types() {
   must("node_modules/.bin/tsc", ["--noEmit", "-p", "tsconfig.check.json"]);
 }
 
-main(() => {
-  step("prettier", prettier);
-  step("clang-format", clangFormat);
-  if (!fix) step("types", types);
-});
+main(() => stepAll({ prettier, "clang-format": clangFormat, ...(fix ? {} : { types }) }));

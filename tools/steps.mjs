@@ -1,5 +1,6 @@
 // Small helpers of the set-up and test scripts: run a command, and report each step on one line.
 import { spawnSync } from "node:child_process";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The root of the repository, without a trailing slash. */
@@ -9,16 +10,15 @@ export const root = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/,
 export class StepFailed extends Error {}
 
 /**
- * Runs a command in the root. With `quiet` its output is returned and shown only on failure.
- * Returns `{ ok, output }`; a command that cannot be started counts as failed.
+ * Runs a command in the root and returns `{ ok, output }`; one that cannot be started has failed.
+ * With `quiet` its output is shown only on failure, with `capture` never.
  */
-export function run(command, args, { quiet = false, env = {} } = {}) {
+export function run(command, args, { quiet = false, capture = false } = {}) {
   const child = spawnSync(command, args, {
     cwd: root,
-    env: { ...process.env, ...env },
     encoding: "utf8",
     maxBuffer: 1 << 28,
-    stdio: quiet ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"],
+    stdio: quiet || capture ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"],
   });
   const output = (child.stdout ?? "") + (child.stderr ?? "");
   const ok = child.status === 0;
@@ -52,8 +52,22 @@ export function step(name, work) {
 /** Runs a command quietly inside a step; throws a `StepFailed` that names it when it fails. */
 export function must(command, args, options = {}) {
   const { ok, output } = run(command, args, { quiet: true, ...options });
-  if (!ok) throw new StepFailed(`${[command, ...args].join(" ")} failed`);
+  if (!ok) throw new StepFailed(`${[basename(command), ...args.slice(0, 3)].join(" ")} failed`);
   return output;
+}
+
+/** Runs every step and only then fails, so that one run shows all that is wrong. */
+export function stepAll(steps) {
+  const failed = [];
+  for (const [name, work] of Object.entries(steps)) {
+    try {
+      step(name, work);
+    } catch (error) {
+      failed.push(error);
+    }
+  }
+  const odd = failed.find((error) => !(error instanceof StepFailed));
+  if (failed.length > 0) throw odd ?? failed[0];
 }
 
 /** Runs a script's main function; a failed step ends the process with status 1. */
