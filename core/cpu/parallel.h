@@ -1,0 +1,48 @@
+// Splits a range of work over the CPU threads: `parallel_for` and the thread count.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace cresset {
+
+/// Number of threads a parallel region uses; starts at OMP_NUM_THREADS or the core count.
+int num_threads();
+
+/// Sets the number of threads; values below 1 count as 1.
+void set_num_threads(int count);
+
+/// True inside a function that runs as part of a parallel region.
+bool in_parallel_region();
+
+/// Makes the calling thread's OpenMP setting follow `num_threads()`, for libraries that read it.
+void sync_openmp_threads();
+
+namespace detail {
+using RangeBody = void (*)(void* context, int64_t lo, int64_t hi);
+
+/// True when [begin, end) is worth more than one thread and none is running already.
+bool worth_parallel(int64_t range, int64_t grain);
+void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* context);
+}  // namespace detail
+
+/// Calls `f(lo, hi)` on disjoint pieces that cover [begin, end), one per thread and none shorter
+/// than `grain` but for the rounding. Runs inline when the range is at most `grain`, with one
+/// thread, or inside another region. `f` must not throw.
+template <class F>
+void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
+  if (begin >= end) return;
+  if (!detail::worth_parallel(end - begin, grain)) {
+    f(begin, end);
+    return;
+  }
+  using Body = std::remove_reference_t<F>;
+  auto call = [](void* context, int64_t lo, int64_t hi) {
+    (*static_cast<Body*>(context))(lo, hi);
+  };
+  void* context = const_cast<void*>(static_cast<const void*>(std::addressof(f)));
+  detail::run_parallel(begin, end, grain, call, context);
+}
+
+}  // namespace cresset
