@@ -1,0 +1,67 @@
+// The process that runs the cases of one file after another; a crash ends it and not the runner.
+import { join } from "node:path";
+import { lookUp } from "./api.js";
+import { OperatorRun, type OperatorCase, type Verdict } from "./cases.js";
+import { Fixture } from "./fixtures.js";
+import { moduleRun, optimizerRun, randomRun, schedulerRun, type CaseRun } from "./sections.js";
+
+/** A file of recorded cases to run, from case `from` on. */
+export interface Task {
+  section: Section;
+  name: string;
+  from: number;
+}
+
+export type Section = "ops" | "modules" | "optim" | "schedulers" | "random";
+
+export interface WorkerOptions {
+  root: string;
+  device: string;
+  host: string;
+}
+
+/** What the worker tells: how many cases there are, then one outcome after another, then the end. */
+export type Message =
+  | { kind: "ready" }
+  | { kind: "count"; count: number }
+  | { kind: "verdict"; index: number; verdict: Verdict }
+  | { kind: "done" };
+
+/** Resolves when the message is with the operating system, where a crash cannot lose it. */
+function tell(message: Message): Promise<void> {
+  return new Promise((resolve) => process.send!(message, () => resolve()));
+}
+
+function open({ root, device }: WorkerOptions, { section, name }: Task): CaseRun {
+  const path = join(root, section, `${name}.safetensors`);
+  switch (section) {
+    case "ops": {
+      const fixture = new Fixture<OperatorCase>(path);
+      const operator = new OperatorRun(fixture, device);
+      return { count: fixture.cases.length, run: (index) => operator.run(index) };
+    }
+    case "modules":
+      return moduleRun(path, device);
+    case "optim":
+      return optimizerRun(path, device);
+    case "schedulers":
+      return schedulerRun(root);
+    case "random":
+      return randomRun(root);
+  }
+}
+
+async function work(options: WorkerOptions, task: Task): Promise<void> {
+  const run = open(options, task);
+  await tell({ kind: "count", count: run.count });
+  for (let index = task.from; index < run.count; index++)
+    await tell({ kind: "verdict", index, verdict: run.run(index) });
+  await tell({ kind: "done" });
+}
+
+const options = JSON.parse(process.argv[2]!) as WorkerOptions;
+const init = lookUp("init");
+if (typeof init === "function") await init({ host: options.host });
+process.on("message", (task: Task) => void work(options, task));
+process.on("disconnect", () => process.exit());
+await tell({ kind: "ready" });
