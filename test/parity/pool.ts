@@ -16,6 +16,14 @@ const workerFile = fileURLToPath(new URL("worker.ts", import.meta.url));
 /** A case that takes longer than this counts as one that never ends. */
 const caseSeconds = 60;
 
+/** A file that ends so many processes is not run further. */
+const deathsOfAFile = 3;
+
+function giveUp({ verdicts }: FileResult, count: number): void {
+  const text = `not run, because ${deathsOfAFile} cases before it ended the process`;
+  while (verdicts.length < count) verdicts.push({ status: "wrong", text });
+}
+
 /** Runs all files with `processes` workers; results come in the order of `files`. */
 export async function runFiles(
   files: { section: Section; name: string }[],
@@ -28,10 +36,12 @@ export async function runFiles(
     let worker: Worker | undefined;
     for (let result = queue.shift(); result; result = queue.shift()) {
       let count = Infinity;
-      while (result.verdicts.length < count) {
+      for (let deaths = 0; result.verdicts.length < count;) {
         worker ??= await Worker.start(options);
         count = await worker.run(result, count);
-        if (worker.ended) worker = undefined;
+        if (!worker.ended) continue;
+        worker = undefined;
+        if (++deaths === deathsOfAFile) giveUp(result, count);
       }
     }
     worker?.stop();
