@@ -56,7 +56,7 @@ Grid choose_grid(int64_t m, int64_t n, GemmTarget tile, int64_t threads) {
 
 template <class T>
 GemmBlocks choose_blocks(int64_t m, int64_t n, int64_t k, GemmTarget tile) {
-  constexpr int64_t kDepth = 256, kRows = 192, kColBytes = 4096;
+  constexpr int64_t kDepth = 256, kRows = 96, kColBytes = 4096;
   int64_t cols = std::max<int64_t>(kColBytes / sizeof(T), tile.tile_cols);
   return {std::min(kRows, m), std::min(round_up(n, tile.tile_cols), cols), std::min(kDepth, k)};
 }
@@ -113,13 +113,62 @@ template void gemm_own(MatrixView<const float>, MatrixView<const float>, MatrixV
 template void gemm_own(MatrixView<const double>, MatrixView<const double>, MatrixView<double>,
                        double, double);
 
+namespace {
+
+/// C with one column as a matrix-vector product; false when neither stride of A is 1.
+template <class T>
+bool gemv(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta) {
+  if ((a.col_stride != 1 && a.row_stride != 1) || a.cols == 0 || alpha == T(0)) return false;
+  const bool copy_x = b.row_stride != 1;
+  Scratch scratch(copy_x ? static_cast<size_t>(b.rows) * sizeof(T) : 0);
+  const T* x = b.data;
+  if (copy_x) {
+    T* packed = scratch.template as<T>();
+    for (int64_t p = 0; p < b.rows; ++p) packed[p] = b.data[p * b.row_stride];
+    x = packed;
+  }
+  const int64_t grain = std::max<int64_t>(16, kParallelWork / a.cols);
+  parallel_for(0, c.rows, grain, [&](int64_t lo, int64_t hi) {
+    run_gemv_piece(GemvPiece<T>{a.data + lo * a.row_stride, x, c.data + lo * c.row_stride, hi - lo,
+                                a.cols, a.row_stride, a.col_stride, c.row_stride, alpha, beta});
+  });
+  return true;
+}
+
+template <class T>
+bool gemm_vector(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta) {
+  if (c.cols == 1) return gemv(a, b, c, alpha, beta);
+  if (c.rows == 1) return gemv(transposed(b), transposed(a), transposed(c), alpha, beta);
+  return false;
+}
+
+#if CRESSET_ONEDNN
+/// Where oneDNN is faster: measured on AVX-512, it needs work to repay its start, and packs a
+/// transposed B (the weight of a linear layer) more slowly for few rows.
+bool prefer_onednn(MatrixView<const float> b, MatrixView<float> c) {
+  constexpr int64_t kWork = 96 * 96 * 96, kFewRows = 128;
+  if (c.rows * c.cols * b.rows < kWork) return false;
+  return b.col_stride == 1 || c.rows > kFewRows;
+}
+#endif
+
+}  // namespace
+
 void gemm_f32(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c,
               float alpha, float beta) {
+  if (gemm_vector(a, b, c, alpha, beta)) return;
+#if CRESSET_ONEDNN
+  if (c.col_stride != 1 && c.row_stride == 1) {
+    return gemm_f32(transposed(b), transposed(a), transposed(c), alpha, beta);
+  }
+  if (prefer_onednn(b, c) && gemm_onednn(a, b, c, alpha, beta)) return;
+#endif
   gemm_own(a, b, c, alpha, beta);
 }
 
 void gemm_f64(MatrixView<const double> a, MatrixView<const double> b, MatrixView<double> c,
               double alpha, double beta) {
+  if (gemm_vector(a, b, c, alpha, beta)) return;
   gemm_own(a, b, c, alpha, beta);
 }
 

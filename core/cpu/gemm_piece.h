@@ -41,4 +41,18 @@ GemmTarget gemm_target<double>();
 void run_gemm_piece(const GemmPiece<float>& piece);
 void run_gemm_piece(const GemmPiece<double>& piece);
 
+/// y = alpha * A @ x + beta * y for adjacent x; one of A's strides is 1.
+template <class T>
+struct GemvPiece {
+  const T* a;
+  const T* x;
+  T* y;
+  int64_t rows, k;
+  int64_t a_row, a_col, y_stride;
+  T alpha, beta;
+};
+
+void run_gemv_piece(const GemvPiece<float>& piece);
+void run_gemv_piece(const GemvPiece<double>& piece);
+
 }  // namespace cresset
