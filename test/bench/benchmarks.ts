@@ -1,0 +1,70 @@
+// What is measured under each name, against whom, and within which limit.
+import type { ProgramName } from "./library.js";
+
+/** A measured row; `ratio` above 1 means that Cresset is better. */
+export interface Result {
+  name: string;
+  unit: string;
+  value: number;
+  peer?: string;
+  peerValue?: number;
+  ratio?: number;
+  limit?: number;
+}
+
+export type Unit = "ns" | "ms";
+
+/** One row of a table; `id` is its name in the libraries' files where that differs. */
+export interface RowPlan {
+  name: string;
+  id?: string;
+  /** The most it may take, in the table's unit. */
+  limit?: number;
+  /** The peer whose time is the limit: nothing built on it can be faster. */
+  limitBy?: ProgramName;
+}
+
+export interface TablePlan {
+  unit: Unit;
+  rounds: number;
+  peers: ProgramName[];
+  rows: RowPlan[];
+}
+
+/** The budgets of `overhead` are those that the architecture promises for a call of 4 elements. */
+export const tables: Record<string, TablePlan> = {
+  overhead: {
+    unit: "ns",
+    rounds: 15,
+    peers: ["pytorch", "tfjs", "jax"],
+    rows: [
+      { name: "add", limit: 400 },
+      { name: "add.grad", limit: 1000 },
+      { name: "mulsum.backward" },
+    ],
+  },
+  "cpu-ops": {
+    unit: "ms",
+    rounds: 9,
+    peers: ["pytorch", "oneDnn"],
+    rows: [
+      { name: "add", id: "ops.add" },
+      { name: "exp" },
+      { name: "tanh" },
+      { name: "gelu" },
+      { name: "sum" },
+      { name: "softmax" },
+      { name: "layerNorm" },
+      { name: "matmul.256", limitBy: "oneDnn" },
+      { name: "matmul.1024", limitBy: "oneDnn" },
+      { name: "conv2d.forward" },
+      { name: "conv2d.backward" },
+    ],
+  },
+  train: {
+    unit: "ms",
+    rounds: 11,
+    peers: ["jax", "tfjs", "pytorch"],
+    rows: [{ name: "mlp.sgd" }, { name: "cnn.step" }],
+  },
+};

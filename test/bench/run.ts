@@ -1,0 +1,118 @@
+// `npm run bench -- NAME [--json FILE]`: times Cresset and its peers in turn and prints a table.
+// NAME is one of overhead, cpu-ops, train, memory; without it the names are listed.
+import { writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { tables, type Result, type RowPlan, type TablePlan } from "./benchmarks.js";
+import { Library, programs } from "./library.js";
+import { runMemory } from "./memory.js";
+
+function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** Medians of one row by library, in nanoseconds; the libraries take turns. */
+async function measureRow(
+  id: string,
+  libraries: Library[],
+  rounds: number,
+): Promise<Map<Library, number>> {
+  const samples = new Map<Library, number[]>();
+  const able = libraries.filter((library) => library.has(id));
+  for (let round = 0; round < rounds; round++)
+    for (const library of [...able]) {
+      try {
+        const list = samples.get(library) ?? [];
+        samples.set(library, [...list, await library.measure(id)]);
+      } catch (error) {
+        console.log(`${library.name}: ${id}: ${(error as Error).message}`);
+        samples.delete(library);
+        able.splice(able.indexOf(library), 1);
+      }
+    }
+  return new Map([...samples].map(([library, list]) => [library, median(list)]));
+}
+
+/** One result for each peer that has the row, or one without a peer. */
+async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): Promise<Result[]> {
+  const { name, id = name } = row;
+  const scale = plan.unit === "ms" ? 1e-6 : 1;
+  const medians = await measureRow(id, libraries, plan.rounds);
+  const times = [...medians].map(([library, ns]) => ({ peer: library.name, time: ns * scale }));
+  const ours = times.find(({ peer }) => peer === programs.ours.name);
+  if (!ours) return [];
+  const bound = row.limitBy && programs[row.limitBy].name;
+  const limit = row.limit ?? times.find(({ peer }) => peer === bound)?.time;
+  const result: Result = {
+    name,
+    unit: plan.unit,
+    value: ours.time,
+    ...(limit === undefined ? {} : { limit }),
+  };
+  const peers = times.filter((time) => time !== ours);
+  if (peers.length === 0) return [result];
+  return peers.map(({ peer, time }) => ({
+    ...result,
+    peer,
+    peerValue: time,
+    ratio: time / ours.time,
+  }));
+}
+
+async function runTable(plan: TablePlan): Promise<Result[]> {
+  const names = ["ours", ...plan.peers] as const;
+  const started: Library[] = [];
+  try {
+    for (const name of names) {
+      const library = await Library.start(programs[name]);
+      if (library) started.push(library);
+    }
+    const results: Result[] = [];
+    for (const row of plan.rows) results.push(...(await rowResults(plan, row, started)));
+    return results;
+  } finally {
+    for (const library of started) library.stop();
+  }
+}
+
+function format(value: number | undefined): string {
+  if (value === undefined) return "";
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+function printTable(results: Result[]): void {
+  const head = ["row", "unit", "Cresset", "peer", "its value", "ratio", "limit"];
+  const lines = results.map((row) => [
+    row.name,
+    row.unit,
+    format(row.value),
+    row.peer ?? "",
+    format(row.peerValue),
+    format(row.ratio),
+    format(row.limit),
+  ]);
+  const widths = head.map((title, i) =>
+    Math.max(title.length, ...lines.map((line) => line[i]!.length)),
+  );
+  const isText = (i: number) => [0, 1, 3].includes(i);
+  const pad = (cell: string, i: number) =>
+    isText(i) ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!);
+  for (const line of [head, ...lines]) console.log(line.map(pad).join("  ").trimEnd());
+}
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: "string" } },
+});
+const known = [...Object.keys(tables), "memory"];
+const [name] = positionals;
+if (!name || !known.includes(name)) {
+  console.log(`npm run bench -- NAME [--json FILE], where NAME is one of ${known.join(", ")}`);
+  process.exitCode = name ? 1 : 0;
+} else {
+  const results = name === "memory" ? runMemory() : await runTable(tables[name]!);
+  printTable(results);
+  if (values.json) writeFileSync(values.json, JSON.stringify(results, null, 1) + "\n");
+  if (results.length === 0) process.exitCode = 1;
+}
