@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <new>
-#include <utility>
 
 namespace cresset {
 
@@ -31,21 +30,23 @@ class AlignedBuffer {
   size_t capacity_ = 0;
 };
 
-/// Scratch of one kernel call: small blocks come from a per-thread cache, so that a training loop
-/// does not allocate; a nested call, or one beyond the cache's bound, gets memory of its own.
+/// Scratch of one kernel call. Each thread keeps a small stack of blocks, one per nesting level, so
+/// that a training loop does not allocate; what is beyond its bounds is allocated and freed.
 class Scratch {
  public:
   explicit Scratch(size_t bytes) {
+    if (bytes == 0) return;
     Cache& cache = thread_cache();
-    if (bytes <= kCachedBytes && !cache.busy) {
-      pointer_ = cache.buffer.reserve(bytes);
-      cache.busy = cached_ = true;
+    if (bytes <= kCachedBytes && cache.depth < kLevels) {
+      pointer_ = cache.levels[cache.depth].reserve(bytes);
+      ++cache.depth;
+      cached_ = true;
     } else {
       pointer_ = own_.reserve(bytes);
     }
   }
   ~Scratch() {
-    if (cached_) thread_cache().busy = false;
+    if (cached_) --thread_cache().depth;
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -56,10 +57,11 @@ class Scratch {
   }
 
  private:
-  static constexpr size_t kCachedBytes = size_t{16} << 20;
+  static constexpr size_t kCachedBytes = size_t{64} << 20;
+  static constexpr int kLevels = 4;
   struct Cache {
-    AlignedBuffer buffer;
-    bool busy = false;
+    AlignedBuffer levels[kLevels];
+    int depth = 0;
   };
   static Cache& thread_cache() {
     static thread_local Cache cache;
