@@ -83,7 +83,7 @@ export class TensorDataset<Tensors extends readonly Tensor[]> extends Dataset<Te
     return this.tensors.map((tensor) => tensor.select(0, index)) as readonly Tensor[] as Tensors;
   }
 
-  /** One gather per tensor. The batch is a copy, so changing it in place leaves the dataset alone. */
+  /** One gather per tensor; a batch is a copy, so changing it leaves the dataset alone. */
   override getBatch(indices: readonly number[]): Collated<Awaited<Tensors>> {
     const [start = 0] = indices;
     const consecutive = indices.every((index, i) => index === start + i);
@@ -292,8 +292,8 @@ export interface DataLoaderOptions<Item, Batch> {
 }
 
 /**
- * Batches of a dataset. Each `for … of` (or `for await … of`) over it is one epoch; the asynchronous
- * form waits for items that are promises and lets the event loop run between batches.
+ * Batches of a dataset. Each `for … of` (or `for await … of`) over it is one epoch; the
+ * asynchronous form waits for items that are promises and lets the event loop run in between.
  */
 export class DataLoader<Item, Batch = Collated<Awaited<Item>>> {
   readonly dataset: Dataset<Item>;

@@ -14,7 +14,7 @@ export interface ByteSource {
 // One system call moves less than 2 GiB, so longer transfers go in pieces.
 const maxTransfer = 2 ** 30;
 
-/** Node's file module; fetched on use, so that importing Cresset in a browser touches no file API. */
+/** Node's file module; fetched on use, for a browser has none when it imports Cresset. */
 export function nodeFs(): typeof import("node:fs") {
   const fs = globalThis.process?.getBuiltinModule?.("node:fs");
   if (fs) return fs;
