@@ -1,4 +1,4 @@
-// How vitest finds the tests; they run against the TypeScript sources, so that no build comes before.
+// How vitest finds the tests, which run against the TypeScript sources without a build.
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 

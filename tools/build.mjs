@@ -12,7 +12,7 @@ const presets = {
 
 const headersOption = "--node-headers=";
 
-/** Finds the folder with `node_api.h`: the one that node-gyp passes, or that of the running Node. */
+/** Finds the folder with `node_api.h`: that which node-gyp passes, or the running Node's. */
 export function nodeHeaders() {
   const version = process.versions.node;
   const places = [

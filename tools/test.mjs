@@ -15,7 +15,7 @@ function count(passed, failed) {
   return `${passed} passed`;
 }
 
-/** Runs a command that writes a report, and counts what the report says; no report is one failure. */
+/** Runs a command that writes a report, and counts what that says; no report is one failure. */
 function reported(command, args, report, read) {
   const file = join(root, report);
   mkdirSync(join(root, "build"), { recursive: true });
