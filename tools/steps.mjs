@@ -13,9 +13,10 @@ export class StepFailed extends Error {}
  * Runs a command in the root and returns `{ ok, output }`; one that cannot be started has failed.
  * With `quiet` its output is shown only on failure, with `capture` never.
  */
-export function run(command, args, { quiet = false, capture = false } = {}) {
+export function run(command, args, { quiet = false, capture = false, env = {} } = {}) {
   const child = spawnSync(command, args, {
     cwd: root,
+    env: { ...process.env, ...env },
     encoding: "utf8",
     maxBuffer: 1 << 28,
     stdio: quiet || capture ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"],
