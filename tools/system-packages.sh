@@ -4,7 +4,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build ccache clang-format
-  libdnnl-dev libhwy-dev libeigen3-dev libgtest-dev
+  libdnnl-dev libhwy-dev libeigen3-dev libgtest-dev xz-utils
 )
 
 command -v dpkg-query >/dev/null || {

@@ -13,7 +13,16 @@ namespace cresset {
 
 /// Each kind becomes one error class in JavaScript: Shape is ShapeError.
 enum class ErrorKind : uint8_t {
-  Shape, DType, Device, Index, Value, Type, Autograd, OutOfMemory, NotImplemented, Internal
+  Shape,
+  DType,
+  Device,
+  Index,
+  Value,
+  Type,
+  Autograd,
+  OutOfMemory,
+  NotImplemented,
+  Internal
 };
 
 /// "ShapeError" for ErrorKind::Shape.
@@ -39,8 +48,7 @@ struct MessagePart {
 void write_list(std::ostream& stream, std::span<const int64_t> values);
 void write_number(std::ostream& stream, double value);
 
-template <class T>
-void write_part(std::ostream& stream, const void* part) {
+template <class T> void write_part(std::ostream& stream, const void* part) {
   const T& value = *static_cast<const T*>(part);
   if constexpr (std::is_same_v<T, bool>) {
     stream << (value ? "true" : "false");
@@ -74,17 +82,17 @@ template <class... Parts>
 }  // namespace cresset
 
 /// CHECK(dim < n, Index, "softmax: expected dim < ", n, ", got ", dim): for mistakes of the user.
-#define CHECK(condition, kind, ...)                                  \
-  do {                                                               \
-    if (!(condition)) [[unlikely]] {                                 \
-      ::cresset::fail(::cresset::ErrorKind::kind, __VA_ARGS__);      \
-    }                                                                \
+#define CHECK(condition, kind, ...)                             \
+  do {                                                          \
+    if (!(condition)) [[unlikely]] {                            \
+      ::cresset::fail(::cresset::ErrorKind::kind, __VA_ARGS__); \
+    }                                                           \
   } while (false)
 
 /// For what only a bug of ours can break: throws Internal with the condition, file and line.
-#define ASSERT(condition)                                                    \
-  do {                                                                       \
-    if (!(condition)) [[unlikely]] {                                         \
-      ::cresset::detail::throw_assertion(#condition, __FILE__, __LINE__);    \
-    }                                                                        \
+#define ASSERT(condition)                                                 \
+  do {                                                                    \
+    if (!(condition)) [[unlikely]] {                                      \
+      ::cresset::detail::throw_assertion(#condition, __FILE__, __LINE__); \
+    }                                                                     \
   } while (false)

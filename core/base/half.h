@@ -94,8 +94,7 @@ static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
 
 }  // namespace cresset
 
-template <>
-struct std::numeric_limits<cresset::Half> : std::numeric_limits<float> {
+template <> struct std::numeric_limits<cresset::Half> : std::numeric_limits<float> {
   static constexpr int digits = 11;
   static constexpr int digits10 = 3;
   static constexpr int max_digits10 = 5;
@@ -110,8 +109,7 @@ struct std::numeric_limits<cresset::Half> : std::numeric_limits<float> {
   static constexpr cresset::Half denorm_min() { return cresset::Half::from_bits(0x0001); }
 };
 
-template <>
-struct std::numeric_limits<cresset::BFloat16> : std::numeric_limits<float> {
+template <> struct std::numeric_limits<cresset::BFloat16> : std::numeric_limits<float> {
   static constexpr int digits = 8;
   static constexpr int digits10 = 2;
   static constexpr int max_digits10 = 4;

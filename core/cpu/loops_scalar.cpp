@@ -3,7 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/base/num.h"
+#include "core/base/cplx.h"
 #include "core/cpu/loops.h"
 
 namespace cresset {

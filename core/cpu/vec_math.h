@@ -1,14 +1,14 @@
-// Elementary functions of Vec<T>, right over the whole range of the type; included by vec.h.
+// Exponentials, logarithms, powers and error functions of Vec<T>; included by vec.h.
+//
+// Each is right over the whole range of the type: NaN, infinities, subnormal numbers. Errors are
+// within 2 units in the last place, 4 for those composed of others. The polynomials without a
+// source are Chebyshev fits on the stated interval.
 
 HWY_BEFORE_NAMESPACE();
 namespace cresset {
 namespace HWY_NAMESPACE {
 
 #define VEC_FN template <class T> HWY_INLINE
-
-VEC_FN Vec<T> abs(Vec<T> x) { return hn::Abs(x.v); }
-VEC_FN Vec<T> copysign(Vec<T> x, Vec<T> s) { return hn::CopySign(x.v, s.v); }
-VEC_FN Vec<T> mul_add(Vec<T> a, Vec<T> b, Vec<T> c) { return hn::MulAdd(a.v, b.v, c.v); }
 
 /// c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule.
 template <class T, size_t n>
@@ -18,116 +18,316 @@ HWY_INLINE Vec<T> polynomial(Vec<T> x, const double (&c)[n]) {
   return sum;
 }
 
-/// Calls a scalar function lane by lane.
-template <class T>
-HWY_INLINE Vec<T> map_lanes(T (*f)(T), Vec<T> x) {
-  T lanes[Vec<T>::width];
-  store(x, lanes);
-  for (T& lane : lanes) lane = f(lane);
-  return Vec<T>::load(lanes);
+/// A polynomial whose coefficients differ for float and double.
+template <class T, size_t n, size_t m>
+HWY_INLINE Vec<T> polynomial(Vec<T> x, const double (&single)[n], const double (&full)[m]) {
+  if constexpr (sizeof(T) == 4) return polynomial(x, single);
+  else return polynomial(x, full);
 }
 
 /// 2^n for integral n in the range of normal exponents.
 VEC_FN Vec<T> power_of_two(Vec<T> n) {
-  constexpr int mantissa = sizeof(T) == 4 ? 23 : 52;
-  constexpr int bias = sizeof(T) == 4 ? 127 : 1023;
+  constexpr int mantissa = Vec<T>::single ? 23 : 52;
+  constexpr int bias = Vec<T>::single ? 127 : 1023;
   const hn::RebindToSigned<typename Vec<T>::D> di;
   const auto bits = hn::Add(hn::ConvertTo(di, n.v), hn::Set(di, bias));
   return hn::BitCast(typename Vec<T>::D(), hn::ShiftLeft<mantissa>(bits));
 }
 
-inline constexpr double inverse_factorials[] = {
-    1.0,           1.0,            1.0 / 2,         1.0 / 6,          1.0 / 24,
-    1.0 / 120,     1.0 / 720,      1.0 / 5040,      1.0 / 40320,      1.0 / 362880,
-    1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.};
+/// p 2^n for any n that leaves p 2^(n/2) normal: in two steps, so that only the last one rounds.
+VEC_FN Vec<T> scale_by_power(Vec<T> p, Vec<T> n) {
+  const Vec<T> half = floor(n * 0.5);
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
+/// x clamped to [low, high], for finite bounds; NaN becomes either.
+VEC_FN Vec<T> clamp_number(Vec<T> x, double low, double high) {
+  return hn::Min(hn::Max(x.v, Vec<T>(low).v), Vec<T>(high).v);
+}
+
+// ln 2 in two parts; the first has enough trailing zeros that small integers times it are exact.
+template <class T>
+inline constexpr double ln2_high = sizeof(T) == 4 ? 0.693359375 : 0x1.62e42fee00000p-1;
+template <class T>
+inline constexpr double ln2_low =
+    sizeof(T) == 4 ? -2.12194440054690583e-4 : 1.90821492927058770002e-10;
 
 /// x = n ln 2 + r with |r| <= ln 2 / 2; returns r and sets n.
 VEC_FN Vec<T> reduce_by_ln2(Vec<T> x, Vec<T>& n) {
-  // The high parts have enough trailing zeros that n times them is exact.
-  constexpr double high = sizeof(T) == 4 ? 0.693359375 : 0x1.62e42fee00000p-1;
-  constexpr double low = sizeof(T) == 4 ? -2.12194440054690583e-4 : 1.90821492927058770002e-10;
-  n = hn::Round((x * 1.44269504088896340736).v);
-  return mul_add(n, Vec<T>(-low), mul_add(n, Vec<T>(-high), x));
+  n = round(x * 1.44269504088896340736);
+  return mul_add(n, Vec<T>(-ln2_low<T>), mul_add(n, Vec<T>(-ln2_high<T>), x));
 }
 
-/// (exp(r) - 1 - r) / r^2 on |r| <= ln 2 / 2, a Taylor polynomial.
-VEC_FN Vec<T> exp_tail(Vec<T> r) {
-  constexpr size_t terms = sizeof(T) == 4 ? 6 : 12;
-  Vec<T> sum = inverse_factorials[terms + 1];
-  for (size_t i = terms; i-- > 1;) sum = mul_add(sum, r, Vec<T>(inverse_factorials[i + 1]));
-  return sum;
+/// exp(r) - 1 on |r| <= ln 2 / 2 and a little beyond: its Taylor series.
+VEC_FN Vec<T> expm1_reduced(Vec<T> r) {
+  constexpr double single[] = {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040};
+  constexpr double full[] = {1.0 / 2,         1.0 / 6,        1.0 / 24,      1.0 / 120,
+                             1.0 / 720,       1.0 / 5040,     1.0 / 40320,   1.0 / 362880,
+                             1.0 / 3628800,   1.0 / 39916800, 1.0 / 479001600,
+                             1.0 / 6227020800};
+  return mul_add(polynomial(r, single, full), r * r, r);
 }
 
-VEC_FN Vec<T> exp(Vec<T> x) {
-  // Beyond these the result is 0 or inf, also after the two-step scaling below.
-  constexpr double lowest = sizeof(T) == 4 ? -105.0 : -746.0;
-  constexpr double highest = sizeof(T) == 4 ? 89.0 : 710.0;
-  const Vec<T> clamped = hn::Min(hn::Max(x.v, Vec<T>(lowest).v), Vec<T>(highest).v);
+/// exp(x + low) 2^shift, for low much smaller than 1.
+VEC_FN Vec<T> exp_scaled(Vec<T> x, Vec<T> low, double shift) {
+  // Beyond these the result is 0 or inf, also for the shifts in use.
+  constexpr double lowest = Vec<T>::single ? -105 : -746;
+  constexpr double highest = Vec<T>::single ? 90 : 711;
   Vec<T> n;
-  const Vec<T> r = reduce_by_ln2(clamped, n);
-  const Vec<T> p = mul_add(exp_tail(r), r * r, r) + 1;
-  const Vec<T> half = hn::Floor((n * 0.5).v);
-  const Vec<T> y = p * power_of_two(half) * power_of_two(n - half);
+  const Vec<T> r = reduce_by_ln2(clamp_number(x, lowest, highest), n) + low;
+  const Vec<T> y = scale_by_power(expm1_reduced(r) + 1, n + shift);
   return select(x == x, y, x);
 }
 
+VEC_FN Vec<T> exp(Vec<T> x) { return exp_scaled(x, Vec<T>(0), 0); }
+
+VEC_FN Vec<T> exp2(Vec<T> x) {
+  constexpr double lowest = Vec<T>::single ? -152 : -1077;
+  constexpr double highest = Vec<T>::single ? 130 : 1026;
+  const Vec<T> clamped = clamp_number(x, lowest, highest);
+  const Vec<T> n = round(clamped);
+  const Vec<T> p = expm1_reduced((clamped - n) * 0.69314718055994530942) + 1;
+  return select(x == x, scale_by_power(p, n), x);
+}
+
 VEC_FN Vec<T> expm1(Vec<T> x) {
-  constexpr double lowest = sizeof(T) == 4 ? -20.0 : -40.0;
-  constexpr double highest = sizeof(T) == 4 ? 89.0 : 710.0;
-  const Vec<T> clamped = hn::Min(hn::Max(x.v, Vec<T>(lowest).v), Vec<T>(highest).v);
+  constexpr double lowest = Vec<T>::single ? -20 : -40;
+  constexpr double highest = Vec<T>::single ? 89 : 710;
   Vec<T> n;
-  const Vec<T> r = reduce_by_ln2(clamped, n);
-  const Vec<T> p = mul_add(exp_tail(r), r * r, r);
+  const Vec<T> p = expm1_reduced(reduce_by_ln2(clamp_number(x, lowest, highest), n));
   // Half of the scale keeps 2^n finite at the top of the range.
   const Vec<T> s = power_of_two(n - 1);
   const Vec<T> y = mul_add(s, p, s - 0.5) * 2;
-  return select(abs(x) > 0x1p-60, select(x == x, y, x), x);
+  return select(abs(x) > 0x1p-60, y, x);
 }
 
-VEC_FN Vec<T> log(Vec<T> x) {
-  constexpr bool single = sizeof(T) == 4;
-  constexpr int mantissa = single ? 23 : 52;
-  constexpr double tiny = single ? 0x1p-126 : 0x1p-1022;
-  constexpr double grow = single ? 0x1p25 : 0x1p54;
+/// A positive finite number as m 2^e with m in [sqrt(1/2), sqrt(2)); returns m and sets e.
+VEC_FN Vec<T> split_exponent(Vec<T> x, Vec<T>& e) {
+  constexpr int mantissa = Vec<T>::single ? 23 : 52;
+  constexpr double tiny = Vec<T>::single ? 0x1p-126 : 0x1p-1022;
+  constexpr int grow = Vec<T>::single ? 25 : 54;
   const typename Vec<T>::D d;
   const hn::RebindToSigned<typename Vec<T>::D> di;
   const Mask<T> subnormal = x < tiny;
-  const Vec<T> scaled = select(subnormal, x * grow, x);
-  // m in [sqrt(1/2), sqrt(2)): take sqrt(1/2) off the bits, so the exponent rounds at sqrt(2).
+  const auto bits = hn::BitCast(di, select(subnormal, x * double(1ll << grow), x).v);
+  // With sqrt(1/2) taken off the bits, the exponent field turns over at sqrt(2).
   const auto offset = hn::BitCast(di, Vec<T>(0.70710678118654752440).v);
-  const auto bits = hn::Sub(hn::BitCast(di, scaled.v), offset);
-  const auto exponent = hn::ShiftRight<mantissa>(bits);
-  const Vec<T> m = hn::BitCast(d, hn::Sub(hn::BitCast(di, scaled.v),
-                                          hn::ShiftLeft<mantissa>(exponent)));
-  const Vec<T> e = Vec<T>(hn::ConvertTo(d, exponent)) -
-                   select(subnormal, Vec<T>(single ? 25 : 54), Vec<T>(0));
-  // log(1 + f) = f - f^2/2 + s (f^2/2 + tail), s = f / (2 + f), by the series of atanh.
-  const Vec<T> f = m - 1;
-  const Vec<T> s = f / (f + 2);
-  const Vec<T> z = s * s;
-  constexpr int terms = single ? 5 : 11;
-  Vec<T> tail = 2.0 / (2 * terms + 1);
-  for (int k = terms - 1; k >= 1; --k) tail = mul_add(tail, z, Vec<T>(2.0 / (2 * k + 1)));
-  const Vec<T> half_square = f * f * 0.5;
-  constexpr double high = single ? 0.693359375 : 0x1.62e42fee00000p-1;
-  constexpr double low = single ? -2.12194440054690583e-4 : 1.90821492927058770002e-10;
-  const Vec<T> inner = mul_add(s, mul_add(tail, z, half_square), e * low);
-  const Vec<T> y = e * high - ((half_square - inner) - f);
-  const Vec<T> inf = HUGE_VAL;
-  const Vec<T> special = select(x == 0, -inf, select(x == inf, inf, Vec<T>(NAN)));
-  return select(logical_and(x > 0, x < inf), y, special);
+  const auto exponent = hn::ShiftRight<mantissa>(hn::Sub(bits, offset));
+  e = Vec<T>(hn::ConvertTo(d, exponent)) - select(subnormal, Vec<T>(grow), Vec<T>(0));
+  return hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<mantissa>(exponent)));
 }
 
-VEC_FN Vec<T> tanh(Vec<T> x) {
-  const Vec<T> a = abs(x);
-  const Vec<T> t = expm1(Vec<T>(hn::Min(a.v, Vec<T>(20).v)) * 2);
-  return select(x == x, copysign(t / (t + 2), x), x);
+/// log(1 + f) on [sqrt(1/2) - 1, sqrt(2) - 1] as f - (half - inner): half = f^2 / 2, and inner,
+/// to which small terms may be added, is s (half + tail(s^2)) with s = f / (2 + f).
+VEC_FN Vec<T> log_inner(Vec<T> f, Vec<T>& half) {
+  constexpr double single[] = {0.66666685039575855, 0.399887805660219819, 0.295799493919727847};
+  constexpr double full[] = {0.666666666666666969, 0.399999999998995045, 0.285714286259754849,
+                             0.222222111347950799, 0.181828891252617221, 0.153317216005560413,
+                             0.146164496850434059};
+  const Vec<T> s = f / (f + 2);
+  const Vec<T> z = s * s;
+  half = f * f * 0.5;
+  return s * mul_add(polynomial(z, single, full), z, half);
+}
+
+/// The value `y` of a logarithm for 0 < x < inf, else the limit or NaN.
+VEC_FN Vec<T> with_log_edges(Vec<T> x, Vec<T> y) {
+  const Vec<T> inf = HUGE_VAL;
+  const Vec<T> edge = select(x == 0, -inf, select(x == inf, inf, Vec<T>(NAN)));
+  return select(logical_and(x > 0, x < inf), y, edge);
+}
+
+VEC_FN Vec<T> log(Vec<T> x) {
+  Vec<T> e, half;
+  const Vec<T> f = split_exponent(x, e) - 1;
+  const Vec<T> inner = log_inner(f, half) + e * ln2_low<T>;
+  return with_log_edges(x, mul_add(e, Vec<T>(ln2_high<T>), f - (half - inner)));
+}
+
+VEC_FN Vec<T> log2(Vec<T> x) {
+  Vec<T> e, half;
+  const Vec<T> f = split_exponent(x, e) - 1;
+  const Vec<T> y = f - (half - log_inner(f, half));
+  return with_log_edges(x, mul_add(y, Vec<T>(1.44269504088896340736), e));
+}
+
+VEC_FN Vec<T> log10(Vec<T> x) {
+  // log10(2) in two parts, the first exact times an exponent.
+  constexpr double high = Vec<T>::single ? 0x1.344p-2 : 0x1.34413509f6000p-2;
+  constexpr double low = Vec<T>::single ? 4.6050389811952137e-6 : 3.6942390771589305e-13;
+  Vec<T> e, half;
+  const Vec<T> f = split_exponent(x, e) - 1;
+  const Vec<T> y = f - (half - log_inner(f, half));
+  const Vec<T> fraction = mul_add(y, Vec<T>(0.43429448190325182765), e * low);
+  return with_log_edges(x, mul_add(e, Vec<T>(high), fraction));
+}
+
+VEC_FN Vec<T> log1p(Vec<T> x) {
+  const Vec<T> u = x + 1;
+  const Vec<T> lost = x - (u - 1);
+  return log(u) + select(logical_and(u > 0, u < HUGE_VAL), lost / u, Vec<T>(0));
 }
 
 VEC_FN Vec<T> sigmoid(Vec<T> x) { return 1 / (1 + exp(-x)); }
 
-VEC_FN Vec<T> erf(Vec<T> x) {
-  return map_lanes<T>([](T v) -> T { return std::erf(v); }, x);
+VEC_FN Vec<T> tanh(Vec<T> x) {
+  const Vec<T> t = expm1(clamp_number(abs(x), 0, 20) * 2);
+  return select(x == x, copysign(t / (t + 2), x), x);
+}
+
+/// cosh and sinh share exp(|x|) / 2, which does not overflow before they do.
+VEC_FN Vec<T> cosh(Vec<T> x) {
+  const Vec<T> e = exp_scaled(abs(x), Vec<T>(0), -1);
+  return e + 0.25 / e;
+}
+
+VEC_FN Vec<T> sinh(Vec<T> x) {
+  constexpr double single[] = {1.0 / 6, 1.0 / 120, 1.0 / 5040, 1.0 / 362880};
+  constexpr double full[] = {1.0 / 6,          1.0 / 120,           1.0 / 5040,
+                             1.0 / 362880,     1.0 / 39916800,      1.0 / 6227020800,
+                             1.0 / 1307674368000, 1.0 / 355687428096000};
+  const Vec<T> a = abs(x), z = x * x;
+  const Vec<T> e = exp_scaled(a, Vec<T>(0), -1);
+  const Vec<T> series = mul_add(polynomial(z, single, full) * z, x, x);
+  return select(a < 1, series, copysign(e - 0.25 / e, x));
+}
+
+VEC_FN Vec<T> asinh(Vec<T> x) {
+  const Vec<T> a = abs(x), z = a * a;
+  const Vec<T> y = log1p(a + z / (sqrt(z + 1) + 1));
+  return copysign(select(a > 0x1p60, log(a) + 0.69314718055994530942, y), x);
+}
+
+VEC_FN Vec<T> acosh(Vec<T> x) {
+  const Vec<T> t = x - 1;
+  const Vec<T> y = log1p(t + sqrt(t * (t + 2)));
+  const Vec<T> far = select(x > 0x1p60, log(x) + 0.69314718055994530942, y);
+  return select(x < 1, Vec<T>(NAN), far);
+}
+
+VEC_FN Vec<T> atanh(Vec<T> x) {
+  const Vec<T> a = abs(x);
+  return copysign(log1p(2 * a / (1 - a)) * 0.5, x);
+}
+
+/// log(exp(a) + exp(b)) without overflow; equal infinities are kept.
+template <class T>
+HWY_INLINE Vec<T> logaddexp(Vec<T> a, Vec<T> b) {
+  const Vec<T> y = maximum(a, b) + log1p(exp(-abs(a - b)));
+  return select(a == b, a + 0.69314718055994530942, y);
+}
+
+template <class T>
+HWY_INLINE Vec<T> logaddexp2(Vec<T> a, Vec<T> b) {
+  const Vec<T> y = maximum(a, b) + log1p(exp2(-abs(a - b))) * 1.44269504088896340736;
+  return select(a == b, a + 1, y);
+}
+
+VEC_FN Vec<T> hypot(Vec<T> a, Vec<T> b) {
+  a = abs(a), b = abs(b);
+  const Vec<T> high = maximum(a, b), low = minimum(a, b);
+  const Vec<T> r = low / high;
+  const Vec<T> y = select(high == 0, high, high * sqrt(r * r + 1));
+  return select(logical_or(a == HUGE_VAL, b == HUGE_VAL), Vec<T>(HUGE_VAL), y);
+}
+
+/// |a|^b in double precision, apart from the edges.
+HWY_INLINE Vec<double> positive_power(Vec<double> a, Vec<double> b) { return exp(b * log(abs(a))); }
+
+HWY_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
+  return map_lanes(&scalar::pow<double>, a, b);
+}
+
+HWY_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
+  using V = Vec<float>;
+  const V::D d;
+  const hn::Half<V::D> dh;
+  const Vec<double>::D dd;
+  const auto power = [&](auto x, auto y) HWY_ATTR {
+    const Vec<double> r = positive_power(hn::PromoteTo(dd, x), hn::PromoteTo(dd, y));
+    return hn::DemoteTo(dh, r.v);
+  };
+  const auto low = power(hn::LowerHalf(dh, a.v), hn::LowerHalf(dh, b.v));
+  const auto high = power(hn::UpperHalf(dh, a.v), hn::UpperHalf(dh, b.v));
+  const V magnitude = hn::Combine(d, high, low);
+  const V inf = HUGE_VAL;
+  const auto integral = floor(b) == b;
+  const auto odd = logical_and(integral, floor(b * 0.5) * 2 != b);
+  V y = select(logical_and(a < 0, logical_not(integral)),
+               select(a == -inf, magnitude, V(NAN)), magnitude);
+  y = select(odd, copysign(y, a), y);
+  y = select(logical_and(a == -1, abs(b) == inf), V(1), y);
+  return select(logical_or(a == 1, b == 0), V(1), y);
+}
+
+/// erf(x) / x on |x| < 1, in z = x^2.
+VEC_FN Vec<T> erf_ratio(Vec<T> z) {
+  constexpr double single[] = {1.12837912617873727,   -0.376123437753278044, 0.112803166525050752,
+                               -0.0267150542322664312, 0.00492176202787723099,
+                               -0.000564805986550304365};
+  constexpr double full[] = {1.12837916709551257,    -0.376126389031835404,  0.112837916709450063,
+                             -0.0268661706432377704, 0.00522397760711642273,
+                             -0.000854832597538969208, 0.000120552949048397079,
+                             -1.49247369074196603e-5, 1.64474247033173624e-6,
+                             -1.62084838018717059e-7, 1.37200645467776856e-8,
+                             -7.79589882700214224e-10};
+  return polynomial(z, single, full);
+}
+
+/// erfc(a) for a >= 0.9: exp(-a^2) times a polynomial in (a - 2) / (a + 2), over 1 + 2 a.
+VEC_FN Vec<T> erfc_tail(Vec<T> a) {
+  constexpr double single[] = {1.27697837269030638,    -0.0927635917070789638,
+                               -0.166029136363259523,  0.164041814504890389,
+                               -0.0542410453254196854, -0.00792042551370918997,
+                               0.00878443471944924138, 0.000782558542863241063,
+                               -0.00125824051550030048};
+  constexpr double full[] = {
+      1.27697838155252875,     -0.0927638265857493038, -0.166030397615302513,
+      0.164051280034119925,    -0.054220000991500757,  -0.00803401512349600764,
+      0.00872265390628049559,  0.00127134005309305652, -0.00145681597695381971,
+      -0.00045435455425017903, 0.000206408980125476764, 0.00015110751846920383,
+      -1.89869030589973403e-6, -3.62863313689864422e-5, -1.19489717427744646e-5,
+      1.17150006558292201e-6,  4.42609336546389685e-6, 7.72486313714307955e-6,
+      -7.55621510742724208e-6, 1.77365130769007302e-6};
+  a = clamp_number(a, 0.9, 28);
+  // a^2 = h^2 + (a - h)(a + h) with h^2 exact, as exp magnifies an error of its argument.
+  const typename Vec<T>::D d;
+  const hn::RebindToUnsigned<typename Vec<T>::D> du;
+  const auto keep = hn::Set(du, static_cast<hn::TFromD<decltype(du)>>(
+                                    Vec<T>::single ? 0xfffff000u : 0xfffffffff8000000ull));
+  const Vec<T> h = hn::BitCast(d, hn::And(hn::BitCast(du, a.v), keep));
+  const Vec<T> e = exp_scaled(-h * h, (h - a) * (h + a), 0);
+  const Vec<T> t = (a - 2) / (a + 2);
+  return e * polynomial(t, single, full) / (1 + 2 * a);
+}
+
+VEC_FN Vec<T> erfc(Vec<T> x) {
+  const Vec<T> a = abs(x), tail = erfc_tail(a);
+  const Vec<T> y = select(a < 1, 1 - x * erf_ratio(x * x), select(x < 0, 2 - tail, tail));
+  return select(x == x, y, x);
+}
+
+HWY_INLINE Vec<double> erf(Vec<double> x) {
+  using V = Vec<double>;
+  const V a = abs(x);
+  const V y = select(a < 1, x * erf_ratio(x * x), copysign(1 - erfc_tail(a), x));
+  return select(x == x, y, x);
+}
+
+/// A rational function, fitted for |x| < 3.93; beyond, erf rounds to 1 in float.
+HWY_INLINE Vec<float> erf(Vec<float> x) {
+  constexpr double p[] = {1.1283791453778789,    0.1907824674630138,    0.052790112329788884,
+                          0.0037795532514798167, 0.0002848077488105372, 2.041985932367036e-06};
+  constexpr double q[] = {1,
+                          0.5024092793531326,
+                          0.11425696491008701,
+                          0.014997324111283256,
+                          0.0011651999572132544,
+                          3.800418888397484e-05};
+  const Vec<float> a = clamp_number(x, -3.93, 3.93);
+  const Vec<float> z = a * a;
+  const Vec<float> y = a * polynomial(z, p) / polynomial(z, q);
+  return select(x == x, y, x);
 }
 
 #undef VEC_FN

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace cresset {
 
@@ -46,6 +47,9 @@ struct RowInfo {
   uint8_t param_count;
   uint8_t uses[3];  // of derivative[i]: bit 0 = x or a, 1 = b, 2 = c, 3 = y
 };
+
+/// The default of a member that PyTorch leaves to None.
+inline constexpr double not_given = std::numeric_limits<double>::quiet_NaN();
 
 /// Marks, in a derivative column, an input that PyTorch does not differentiate by.
 template <class V>

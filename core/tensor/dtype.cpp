@@ -10,8 +10,8 @@ std::optional<DType> dtype_from_name(std::string_view text) {
     if (text == name(static_cast<DType>(i))) return static_cast<DType>(i);
   }
   static constexpr std::pair<std::string_view, DType> aliases[] = {
-      {"float", DType::Float32},    {"double", DType::Float64},   {"half", DType::Float16},
-      {"short", DType::Int16},      {"int", DType::Int32},        {"long", DType::Int64},
+      {"float", DType::Float32},    {"double", DType::Float64},    {"half", DType::Float16},
+      {"short", DType::Int16},      {"int", DType::Int32},         {"long", DType::Int64},
       {"cfloat", DType::Complex64}, {"cdouble", DType::Complex128}};
   for (const auto& [alias, dtype] : aliases) {
     if (text == alias) return dtype;

@@ -17,7 +17,18 @@ namespace cresset {
 /// In each category (integers, floats, complex) a later member holds the values of an earlier one,
 /// except UInt8 next to Int8 and Float16 next to BFloat16; promotion rests on this order.
 enum class DType : uint8_t {
-  Bool, UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128
+  Bool,
+  UInt8,
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  Float16,
+  BFloat16,
+  Float32,
+  Float64,
+  Complex64,
+  Complex128
 };
 constexpr int dtype_count = 12;
 
@@ -29,9 +40,9 @@ constexpr size_t itemsize(DType dtype) {
 
 /// PyTorch's name without the module: "float32".
 constexpr const char* name(DType dtype) {
-  constexpr const char* names[dtype_count] = {
-      "bool",    "uint8",    "int8",    "int16",   "int32",     "int64",
-      "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+  constexpr const char* names[dtype_count] = {"bool",    "uint8",   "int8",      "int16",
+                                              "int32",   "int64",   "float16",   "bfloat16",
+                                              "float32", "float64", "complex64", "complex128"};
   return names[static_cast<int>(dtype)];
 }
 
@@ -141,8 +152,7 @@ template <> inline constexpr DType dtype_of<std::complex<float>> = DType::Comple
 template <> inline constexpr DType dtype_of<std::complex<double>> = DType::Complex128;
 
 /// Calls `f.template operator()<T>()` with the storage type of `dtype` and returns its result.
-template <class F>
-constexpr decltype(auto) visit_dtype(DType dtype, F&& f) {
+template <class F> constexpr decltype(auto) visit_dtype(DType dtype, F&& f) {
   switch (dtype) {
     case DType::Bool: return f.template operator()<bool>();
     case DType::UInt8: return f.template operator()<uint8_t>();

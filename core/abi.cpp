@@ -1,0 +1,113 @@
+// The C interface through which every host language calls the core.
+#include "core/abi.h"
+
+#include <new>
+
+#include "core/cpu/parallel.h"
+#include "core/dispatch/op.h"
+#include "core/tensor/allocator.h"
+
+struct cresset_env {
+  cresset::HandleTable handles;
+};
+
+namespace {
+
+thread_local std::string last_error;
+
+int32_t status_of(cresset::ErrorKind kind) { return 1 + static_cast<int32_t>(kind); }
+
+// Every exception ends here: none crosses into the host.
+template <class F>
+int32_t guarded(const char* op, F&& f) {
+  try {
+    f();
+    return 0;
+  } catch (const cresset::Error& e) {
+    last_error = e.message;
+    return status_of(e.kind);
+  } catch (const std::bad_alloc&) {
+    last_error = std::string(op) + ": out of memory";
+    return status_of(cresset::ErrorKind::OutOfMemory);
+  } catch (const std::exception& e) {
+    last_error = std::string(op) + ": " + e.what();
+    return status_of(cresset::ErrorKind::Internal);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+cresset_env* cresset_env_new() { return new cresset_env; }
+void cresset_env_delete(cresset_env* env) { delete env; }
+
+int32_t cresset_call(cresset_env* env, uint32_t op, double* slots) {
+  return guarded("call", [&] { cresset::call(op, slots, env->handles); });
+}
+const char* cresset_error() { return last_error.c_str(); }
+uint32_t cresset_op_count() { return cresset::op_count(); }
+const char* cresset_op_name(uint32_t op) { return cresset::op_name(op); }
+
+const char* cresset_schemas() {
+  thread_local std::string text;
+  text = cresset::schemas_json();
+  return text.c_str();
+}
+
+void cresset_free(cresset_env* env, uint32_t id) { env->handles.remove(id); }
+int64_t cresset_live(cresset_env* env) { return static_cast<int64_t>(env->handles.live()); }
+uint32_t cresset_frame_capacity() { return static_cast<uint32_t>(cresset::frame_capacity); }
+
+void* cresset_data(cresset_env* env, uint32_t id, size_t* bytes) {
+  void* data = nullptr;
+  int32_t status = guarded("data", [&] {
+    using namespace cresset;
+    const Tensor* t = env->handles.find(id);
+    CHECK(t, Value, "data: the tensor has been disposed");
+    CHECK(t->device().is_cpu(), Device, "data: expected a tensor on cpu, got one on ",
+          t->device());
+    CHECK(t->is_contiguous(), Value, "data: expected a contiguous tensor");
+    *bytes = static_cast<size_t>(t->numel()) * itemsize(t->dtype());
+    data = t->data();
+  });
+  return status ? nullptr : data;
+}
+
+void cresset_memory_stats(cresset_memory* m) {
+  cresset::AllocatorStats s = cresset::cpu_allocator_stats();
+  m->allocated = static_cast<double>(s.allocated);
+  m->reserved = static_cast<double>(s.reserved);
+  m->peak_allocated = static_cast<double>(s.peak_allocated);
+  m->allocations = static_cast<double>(s.allocations);
+  m->cache_hits = static_cast<double>(s.cache_hits);
+  m->since_sweep = static_cast<double>(cresset::cpu_allocated_since_sweep());
+}
+double cresset_bytes_since_sweep() {
+  return static_cast<double>(cresset::cpu_allocated_since_sweep());
+}
+void cresset_mark_sweep() { cresset::cpu_mark_sweep(); }
+void cresset_empty_cache() { cresset::cpu_empty_cache(); }
+void cresset_reset_peak() { cresset::cpu_reset_peak(); }
+void cresset_set_memory_limit(double bytes) {
+  cresset::cpu_set_memory_limit(static_cast<int64_t>(bytes));
+}
+
+void cresset_set_reclaim(int32_t (*hook)(int32_t)) {
+  static int32_t (*installed)(int32_t) = nullptr;
+  installed = hook;
+  cresset::ReclaimHook relay = [](int attempt) { return installed(attempt) != 0; };
+  cresset::set_reclaim_hook(hook ? relay : nullptr);
+}
+
+int32_t cresset_num_threads() { return cresset::num_threads(); }
+void cresset_set_num_threads(int32_t n) { cresset::set_num_threads(n); }
+
+const char* cresset_build_info() {
+#ifdef CRESSET_ONEDNN
+  return "oneDNN";
+#else
+  return "own kernels only";
+#endif
+}
+}

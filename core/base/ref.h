@@ -1,0 +1,66 @@
+// Intrusive reference counting: RefCounted objects and the Ref<T> handle.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace cresset {
+
+/// Base of objects owned by Ref<T>. `destroy` may be overridden to defer or recycle the memory.
+class RefCounted {
+ public:
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = delete;
+  RefCounted& operator=(const RefCounted&) = delete;
+  virtual ~RefCounted() = default;
+
+  void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() const noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) const_cast<RefCounted*>(this)->destroy();
+  }
+  uint32_t use_count() const noexcept { return refs_.load(std::memory_order_relaxed); }
+
+ protected:
+  virtual void destroy() noexcept { delete this; }
+
+ private:
+  mutable std::atomic<uint32_t> refs_{0};
+};
+
+/// Owning pointer to a RefCounted object; null when default-constructed.
+template <class T>
+class Ref {
+ public:
+  Ref() noexcept = default;
+  Ref(std::nullptr_t) noexcept {}
+  explicit Ref(T* p) noexcept : p_(p) {
+    if (p_) p_->retain();
+  }
+  Ref(const Ref& o) noexcept : Ref(o.p_) {}
+  Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  template <class U>
+  Ref(const Ref<U>& o) noexcept : Ref(static_cast<T*>(o.get())) {}
+  Ref& operator=(Ref o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Ref() {
+    if (p_) p_->release();
+  }
+  T* get() const noexcept { return p_; }
+  T* operator->() const noexcept { return p_; }
+  T& operator*() const noexcept { return *p_; }
+  explicit operator bool() const noexcept { return p_ != nullptr; }
+  bool operator==(const Ref& o) const noexcept { return p_ == o.p_; }
+
+ private:
+  T* p_ = nullptr;
+};
+
+template <class T, class... Args>
+Ref<T> make_ref(Args&&... args) {
+  return Ref<T>(new T(std::forward<Args>(args)...));
+}
+
+}  // namespace cresset

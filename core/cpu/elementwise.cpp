@@ -1,0 +1,399 @@
+// Runs elementwise loops over broadcast, strided, mixed-dtype operands: the one CPU driver.
+#include "core/ops/elementwise.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/cpu/convert.h"
+#include "core/cpu/parallel.h"
+
+namespace cresset {
+namespace {
+
+constexpr int max_operands = 6;  // five inputs and the output
+constexpr int64_t block = 1024;
+constexpr int64_t grain = 32768;
+constexpr int64_t long_row = 128;
+constexpr size_t cell = 16;  // bytes of the widest compute type
+
+/// One operand in the coalesced iteration space.
+struct Lane {
+  char* data = nullptr;
+  DType dtype = DType::Float32;
+  size_t size = 4;
+  bool used = false, direct = false, constant = false;
+  LoadFn load = nullptr;
+  alignas(16) char number[cell];
+  Dims strides;  // in elements, innermost first
+};
+
+/// The whole job: shape with the innermost dim first, lanes (output last).
+struct Job {
+  Loop loop = nullptr;  // null copies
+  const void* params = nullptr;
+  Compute compute = Compute::F32;
+  size_t width = 4;  // bytes of a compute value
+  StoreFn store = nullptr;
+  Dims shape;
+  int64_t total = 1;
+  int inputs = 0;
+  Lane lanes[max_operands];
+  Lane& out() { return lanes[inputs]; }
+};
+
+struct Scratch {
+  alignas(64) char buffer[max_operands][(block + loop_block) * cell];
+  alignas(64) char tail[max_operands][loop_block * cell];
+};
+thread_local Scratch scratch;
+
+void* address(Lane& l, int64_t element) { return l.data + element * static_cast<int64_t>(l.size); }
+
+void set_number(Lane& l, const Scalar& s, Compute c) {
+  switch (c) {
+    case Compute::F32: {
+      float v = static_cast<float>(s.to_double());
+      std::memcpy(l.number, &v, sizeof v);
+      break;
+    }
+    case Compute::F64: {
+      double v = s.to_double();
+      std::memcpy(l.number, &v, sizeof v);
+      break;
+    }
+    case Compute::I64: {
+      int64_t v = s.to_int();
+      std::memcpy(l.number, &v, sizeof v);
+      break;
+    }
+    case Compute::C64: {
+      std::complex<float> v(s.to_complex());
+      std::memcpy(l.number, &v, sizeof v);
+      break;
+    }
+    case Compute::C128: {
+      std::complex<double> v = s.to_complex();
+      std::memcpy(l.number, &v, sizeof v);
+      break;
+    }
+  }
+}
+
+void set_tensor(Lane& l, const Tensor& t, const Job& job) {
+  l.data = static_cast<char*>(t.data());
+  l.dtype = t.dtype();
+  l.size = itemsize(t.dtype());
+  l.direct = t.dtype() == memory_dtype(job.compute);
+  l.load = l.direct ? nullptr : load_function(t.dtype(), job.compute);
+}
+
+// Strides of `t` broadcast to `rank` dims, innermost first.
+void set_strides(Lane& l, const Tensor& t, const Tensor& out) {
+  size_t rank = out.sizes().size(), own = t.sizes().size();
+  l.strides.assign(rank, 0);
+  for (size_t i = 0; i < own; ++i) {
+    size_t from_end = own - 1 - i;
+    if (t.sizes()[i] != 1) l.strides[from_end] = t.strides()[i];
+  }
+}
+
+// Orders dims by the output's strides (then by the inputs') and merges those that lie end to end.
+void coalesce(Job& job) {
+  size_t rank = job.shape.size();
+  auto before = [&](size_t a, size_t b) {
+    for (int k = job.inputs; k >= 0; --k) {
+      const Lane& l = job.lanes[k];
+      if (!l.used || l.constant) continue;
+      int64_t x = l.strides[a], y = l.strides[b];
+      if (x != 0 && y != 0 && x != y) return x < y;
+    }
+    return false;
+  };
+  for (size_t i = 1; i < rank; ++i)
+    for (size_t j = i; j > 0 && before(j, j - 1); --j) {
+      std::swap(job.shape[j], job.shape[j - 1]);
+      for (int k = 0; k <= job.inputs; ++k)
+        if (job.lanes[k].used && !job.lanes[k].constant)
+          std::swap(job.lanes[k].strides[j], job.lanes[k].strides[j - 1]);
+    }
+  size_t kept = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    if (job.shape[i] == 1) continue;
+    bool merge = kept > 0;
+    for (int k = 0; merge && k <= job.inputs; ++k) {
+      const Lane& l = job.lanes[k];
+      if (l.used && !l.constant)
+        merge = l.strides[i] == l.strides[kept - 1] * job.shape[kept - 1];
+    }
+    if (merge) {
+      job.shape[kept - 1] *= job.shape[i];
+      continue;
+    }
+    job.shape[kept] = job.shape[i];
+    for (int k = 0; k <= job.inputs; ++k)
+      if (job.lanes[k].used && !job.lanes[k].constant)
+        job.lanes[k].strides[kept] = job.lanes[k].strides[i];
+    ++kept;
+  }
+  if (kept == 0) {
+    kept = 1;
+    if (rank == 0) {
+      job.shape.push_back(1);
+      for (Lane& l : job.lanes) l.strides.push_back(0);
+    }
+    job.shape[0] = 1;
+    // A single element: contiguous by definition.
+    for (int k = 0; k <= job.inputs; ++k)
+      if (job.lanes[k].used && !job.lanes[k].constant) job.lanes[k].strides[0] = 1;
+  }
+  job.shape.resize(kept);
+}
+
+void fill_cells(void* dst, const void* value, size_t width, int64_t n) {
+  char* d = static_cast<char*>(dst);
+  for (int64_t i = 0; i < n; ++i) std::memcpy(d + static_cast<size_t>(i) * width, value, width);
+}
+
+/// A position in the iteration space: coordinates of dims 1.. and the offset in the innermost.
+struct Cursor {
+  Dims at;
+  void seek(const Job& job, int64_t linear) {
+    at.assign(job.shape.size(), 0);
+    for (size_t d = 0; d < job.shape.size(); ++d) {
+      at[d] = linear % job.shape[d];
+      linear /= job.shape[d];
+    }
+  }
+  void next_row(const Job& job) {
+    at[0] = 0;
+    for (size_t d = 1; d < job.shape.size(); ++d) {
+      if (++at[d] < job.shape[d]) return;
+      at[d] = 0;
+    }
+  }
+  int64_t element(const Lane& l) const {
+    int64_t e = 0;
+    for (size_t d = 0; d < at.size(); ++d) e += at[d] * l.strides[d];
+    return e;
+  }
+};
+
+// Calls f(cursor, done, run) for each run of innermost elements of [cursor, cursor + n).
+template <class F>
+void for_runs(const Job& job, Cursor c, int64_t n, F&& f) {
+  for (int64_t done = 0; done < n;) {
+    int64_t run = std::min(n - done, job.shape[0] - c.at[0]);
+    f(c, done, run);
+    done += run;
+    if (done < n) c.next_row(job);
+  }
+}
+
+void gather(const Job& job, Lane& l, const Cursor& c, int64_t n, char* dst) {
+  for_runs(job, c, n, [&](const Cursor& at, int64_t done, int64_t run) {
+    char* d = dst + static_cast<size_t>(done) * job.width;
+    const void* src = address(l, at.element(l));
+    if (!l.direct) {
+      l.load(src, l.strides[0], d, run);
+    } else if (l.strides[0] == 1) {
+      std::memcpy(d, src, static_cast<size_t>(run) * job.width);
+    } else if (l.strides[0] == 0) {
+      fill_cells(d, src, job.width, run);
+    } else {
+      load_function(l.dtype, job.compute)(src, l.strides[0], d, run);
+    }
+  });
+}
+
+void scatter(Job& job, const Cursor& c, int64_t n, const char* src) {
+  Lane& l = job.out();
+  for_runs(job, c, n, [&](const Cursor& at, int64_t done, int64_t run) {
+    job.store(src + static_cast<size_t>(done) * job.width, address(l, at.element(l)),
+              l.strides[0], run);
+  });
+}
+
+// Runs the loop on n elements at given places; the ragged end goes through padded buffers.
+void run_loop(const Job& job, const void* const* in, void* out, int64_t n, const bool* padded,
+              bool out_padded) {
+  bool all_padded = out_padded;
+  for (int k = 0; k < job.inputs; ++k) all_padded &= !job.lanes[k].used || padded[k];
+  int64_t whole = n & ~(loop_block - 1);
+  if (all_padded && whole < n) whole += loop_block;
+  if (whole) job.loop(in, out, job.params, whole);
+  if (whole >= n) return;
+  const void* tail_in[max_operands];
+  size_t rest = static_cast<size_t>(n - whole) * job.width;
+  size_t skip = static_cast<size_t>(whole) * job.width;
+  for (int k = 0; k < job.inputs; ++k) {
+    if (!job.lanes[k].used) continue;
+    const char* src = static_cast<const char*>(in[k]) + skip;
+    if (padded[k]) {
+      tail_in[k] = src;
+      continue;
+    }
+    std::memset(scratch.tail[k], 0, loop_block * job.width);
+    std::memcpy(scratch.tail[k], src, rest);
+    tail_in[k] = scratch.tail[k];
+  }
+  char* result = scratch.tail[job.inputs];
+  job.loop(tail_in, result, job.params, loop_block);
+  std::memcpy(static_cast<char*>(out) + skip, result, rest);
+}
+
+void run_range(Job& job, int64_t lo, int64_t hi) {
+  const void* in[max_operands] = {};
+  bool padded[max_operands] = {};
+  int64_t row = job.shape[0];
+  bool flat = job.shape.size() == 1;
+  bool in_place_out = job.out().direct && job.out().strides[0] == 1;
+  bool whole_range = flat && in_place_out && job.loop;
+  for (int k = 0; k < job.inputs; ++k) {
+    Lane& l = job.lanes[k];
+    if (!l.used) continue;
+    if (l.constant) {
+      int64_t cells = std::min<int64_t>(block, hi - lo + loop_block);
+      cells = std::min<int64_t>(block, (cells + loop_block - 1) / loop_block * loop_block);
+      fill_cells(scratch.buffer[k], l.number, job.width, cells);
+      in[k] = scratch.buffer[k];
+      padded[k] = true;
+      whole_range &= hi - lo <= block;
+    } else {
+      whole_range &= l.direct && l.strides[0] == 1;
+    }
+  }
+  if (whole_range) {
+    for (int k = 0; k < job.inputs; ++k)
+      if (job.lanes[k].used && !job.lanes[k].constant) in[k] = address(job.lanes[k], lo);
+    run_loop(job, in, address(job.out(), lo), hi - lo, padded, false);
+    return;
+  }
+  bool rows = row >= long_row;
+  Cursor c;
+  for (int64_t p = lo; p < hi;) {
+    c.seek(job, p);
+    int64_t n = std::min(block, hi - p);
+    bool one_run = c.at[0] + n <= row;
+    if (rows && !one_run) {
+      n = row - c.at[0];
+      one_run = true;
+    }
+    for (int k = 0; k < job.inputs; ++k) {
+      Lane& l = job.lanes[k];
+      if (!l.used || l.constant) continue;
+      padded[k] = !(one_run && l.direct && l.strides[0] == 1);
+      if (padded[k]) {
+        gather(job, l, c, n, scratch.buffer[k]);
+        in[k] = scratch.buffer[k];
+      } else {
+        in[k] = address(l, c.element(l));
+      }
+    }
+    bool direct_out = one_run && in_place_out;
+    void* out = direct_out ? address(job.out(), c.element(job.out()))
+                           : static_cast<void*>(scratch.buffer[job.inputs]);
+    if (job.loop) {
+      run_loop(job, in, out, n, padded, !direct_out);
+    } else if (direct_out) {
+      std::memcpy(out, in[0], static_cast<size_t>(n) * job.width);
+    }
+    if (!direct_out) {
+      const void* result = job.loop ? out : in[0];
+      scatter(job, c, n, static_cast<const char*>(result));
+    }
+    p += n;
+  }
+}
+
+bool same_layout(const Tensor& t, const Tensor& out) {
+  return t.is_contiguous() && t.sizes() == out.sizes();
+}
+
+void run(Job& job, std::span<const Operand* const> in, const Tensor& out) {
+  job.width = itemsize(memory_dtype(job.compute));
+  job.inputs = static_cast<int>(in.size());
+  bool flat = out.is_contiguous();
+  for (size_t k = 0; k < in.size(); ++k) {
+    Lane& l = job.lanes[k];
+    if (!in[k]) continue;
+    l.used = true;
+    if (!in[k]->is_tensor()) {
+      l.constant = true;
+      set_number(l, in[k]->scalar(), job.compute);
+      continue;
+    }
+    const Tensor& t = in[k]->tensor();
+    set_tensor(l, t, job);
+    if (t.numel() == 1) {
+      l.constant = true;
+      load_function(t.dtype(), job.compute)(l.data, 1, l.number, 1);
+      continue;
+    }
+    flat &= same_layout(t, out);
+  }
+  Lane& o = job.out();
+  o.used = true;
+  set_tensor(o, out, job);
+  job.store = store_function(job.compute, out.dtype());
+  job.total = out.numel();
+  if (job.total == 0) return;
+  if (flat) {
+    job.shape.push_back(job.total);
+    for (int k = 0; k <= job.inputs; ++k) job.lanes[k].strides.push_back(1);
+  } else {
+    for (size_t i = out.sizes().size(); i-- > 0;) job.shape.push_back(out.sizes()[i]);
+    set_strides(o, out, out);
+    for (size_t k = 0; k < in.size(); ++k)
+      if (job.lanes[k].used && !job.lanes[k].constant) set_strides(job.lanes[k], in[k]->tensor(), out);
+    coalesce(job);
+  }
+  parallel_for(0, job.total, grain, [&](int64_t lo, int64_t hi) { run_range(job, lo, hi); });
+}
+
+void run_row(const RowCall& call) {
+  const RowLoops& loops = row_loops(call.row);
+  Job job;
+  int c = static_cast<int>(call.compute);
+  job.loop = call.derivative < 0 ? loops.forward[c] : loops.backward[call.derivative][c];
+  ASSERT(job.loop);
+  job.params = call.params;
+  job.compute = call.compute;
+  run(job, call.in, *call.out);
+}
+
+// Copies of whole blocks of the same type need no conversion.
+bool copy_block(const Operand& src, const Tensor& dst) {
+  if (!src.is_tensor() || src.tensor().dtype() != dst.dtype()) return false;
+  const Tensor& s = src.tensor();
+  if (!(s.sizes() == dst.sizes())) return false;
+  bool same = s.is_contiguous() && dst.is_contiguous();
+  if (!same && !(s.strides() == dst.strides() && is_dense(s))) return false;
+  size_t size = itemsize(dst.dtype());
+  char* to = static_cast<char*>(dst.data());
+  const char* from = static_cast<const char*>(s.data());
+  parallel_for(0, dst.numel(), grain * 4, [&](int64_t lo, int64_t hi) {
+    std::memmove(to + lo * static_cast<int64_t>(size), from + lo * static_cast<int64_t>(size),
+                 static_cast<size_t>(hi - lo) * size);
+  });
+  return true;
+}
+
+void run_copy(const Operand& src, const Tensor& dst) {
+  if (copy_block(src, dst)) return;
+  DType from = src.is_tensor() ? src.tensor().dtype() : src.scalar().dtype(DType::Float64);
+  if (!src.is_tensor() && src.scalar().kind() == Scalar::Kind::Float) from = DType::Float64;
+  Job job;
+  job.compute = ops::compute_for(from);
+  const Operand* in[] = {&src};
+  run(job, in, dst);
+}
+
+}  // namespace
+
+template <>
+const ElementwiseKernels& cpu_kernels<ElementwiseKernels>() {
+  static constexpr ElementwiseKernels table = {.row = run_row, .copy = run_copy};
+  return table;
+}
+
+}  // namespace cresset

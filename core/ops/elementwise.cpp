@@ -1,0 +1,399 @@
+// The elementwise engine: promotion, broadcasting, in-place rules and recording for every row.
+#include "core/ops/elementwise.h"
+
+#include <cstring>
+
+#include "core/autograd/autograd.h"
+#include "core/ops/formula.h"
+#include "core/ops/ops.h"
+#include "core/ops/overlap.h"
+
+namespace cresset {
+
+Dims broadcast_shapes(const char* op, std::span<const int64_t> a, std::span<const int64_t> b) {
+  Dims out(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < out.size(); ++i) {
+    int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    CHECK(x == y || x == 1 || y == 1, Shape, op, ": shapes ", a, " and ", b,
+          " do not broadcast: sizes ", x, " and ", y, " differ");
+    out[out.size() - 1 - i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+namespace ops {
+namespace {
+
+// Rows that give a real result for complex input, computed in complex arithmetic.
+bool gives_real(Row row) { return row == Row::abs || row == Row::angle; }
+
+DType promote(std::span<const Operand> in) {
+  PromotionState state;
+  for (const Operand& o : in) {
+    if (!o.is_tensor())
+      state.add_scalar(static_cast<ScalarKind>(o.scalar().kind()));
+    else if (o.tensor().is_wrapped_number())
+      state.add_scalar(is_complex(o.tensor().dtype())    ? ScalarKind::Complex
+                       : is_floating(o.tensor().dtype()) ? ScalarKind::Float
+                       : o.tensor().dtype() == DType::Bool ? ScalarKind::Bool
+                                                           : ScalarKind::Int);
+    else
+      state.add_tensor(o.tensor().dtype(), o.tensor().dim() == 0);
+  }
+  return state.result(default_dtype());
+}
+
+bool has_bool(std::span<const Operand> in) {
+  for (const Operand& o : in)
+    if (o.is_tensor() ? o.tensor().dtype() == DType::Bool
+                      : o.scalar().kind() == Scalar::Kind::Bool)
+      return true;
+  return false;
+}
+
+struct Plan {
+  DType dtype;     // what is computed
+  DType out;       // what is stored
+  Dims sizes;
+  Device device;
+  const Tensor* layout = nullptr;  // whose strides the result takes
+};
+
+// The output takes the strides of the operands when all full-size operands agree on them.
+void choose_layout(Plan& plan, std::span<const Operand> in) {
+  const Tensor* first = nullptr;
+  for (const Operand& o : in) {
+    if (!o.is_tensor() || !(o.tensor().sizes() == plan.sizes)) continue;
+    if (!first)
+      first = &o.tensor();
+    else if (!(first->strides() == o.tensor().strides()))
+      return;
+  }
+  if (first && !first->is_contiguous() && is_dense(*first)) plan.layout = first;
+}
+
+Plan make_plan(Row row, std::span<const Operand> in) {
+  const RowInfo& info = row_info(row);
+  Plan plan;
+  const Tensor* first = nullptr;
+  bool same = true;
+  for (const Operand& o : in) {
+    if (!o.is_tensor()) continue;
+    const Tensor& t = o.tensor();
+    if (!first) {
+      first = &t;
+      continue;
+    }
+    same &= t.sizes() == first->sizes();
+    if (t.device() == first->device()) continue;
+    bool number = t.dim() == 0 && t.device().is_cpu();
+    if (first->dim() == 0 && first->device().is_cpu()) {
+      first = &t;
+    } else {
+      CHECK(number, Device, info.name, ": expected all tensors on one device, got ",
+            first->device(), " and ", t.device());
+    }
+  }
+  CHECK(first, Type, info.name, ": expected at least one tensor argument");
+  plan.device = first->device();
+  plan.dtype = result_dtype(info.name, info.cls, in);
+  plan.out = gives_bool(info.kind)                               ? DType::Bool
+             : gives_real(row) && is_complex(plan.dtype) ? to_real(plan.dtype)
+                                                         : plan.dtype;
+  if (same) {
+    plan.sizes = first->sizes();
+  } else {
+    for (const Operand& o : in)
+      if (o.is_tensor()) plan.sizes = broadcast_shapes(info.name, plan.sizes, o.tensor().sizes());
+  }
+  choose_layout(plan, in);
+  return plan;
+}
+
+Tensor allocate(const Plan& plan) {
+  Options o{plan.out, plan.device};
+  return plan.layout ? cresset::empty_strided(plan.sizes, plan.layout->strides(), o)
+                     : empty(plan.sizes, o);
+}
+
+// Integer division by zero is a user error, found before the loop runs: kernels do not throw.
+void check_divisor(Row row, const Plan& plan, const Operand& b) {
+  if (row != Row::floor_divide && row != Row::trunc_divide && row != Row::remainder &&
+      row != Row::fmod)
+    return;
+  if (!is_integral(plan.dtype, true) || plan.device.is_meta()) return;
+  bool zero;
+  if (!b.is_tensor()) {
+    zero = !b.scalar().to_bool();
+  } else {
+    GradMode off(false);
+    Tensor t = contiguous(to_dtype(b.tensor(), DType::Int64));
+    const int64_t* p = t.data<int64_t>();
+    zero = std::find(p, p + t.numel(), 0) != p + t.numel();
+  }
+  CHECK(!zero, Value, row_info(row).name, ": integer division by zero");
+}
+
+void check_exponent(Row row, const Plan& plan, const Operand& b) {
+  if (row != Row::pow || !is_integral(plan.dtype, true) || b.is_tensor()) return;
+  CHECK(b.scalar().to_int() >= 0, Value,
+        "pow: integers to negative integer powers are not allowed, got exponent ", b.scalar());
+}
+
+void run(Row row, const Plan& plan, std::span<const Operand> in, std::span<const double> params,
+         const Tensor& out) {
+  const char* name = row_info(row).name;
+  if (in.size() == 2) {
+    check_divisor(row, plan, in[1]);
+    check_exponent(row, plan, in[1]);
+  }
+  const Operand* list[3];
+  for (size_t i = 0; i < in.size(); ++i) list[i] = &in[i];
+  RowCall call{.row = row, .compute = compute_for(plan.dtype), .params = params.data(),
+               .in = {list, in.size()}, .out = &out};
+  launch(name, plan.device, &ElementwiseKernels::row, call);
+}
+
+const char* node_name(Row row) {
+  static const std::vector<std::string>* names = [] {
+    auto* list = new std::vector<std::string>;
+    for (const RowInfo& info : row_infos) {
+      std::string s;
+      bool upper = true;
+      for (const char* p = info.name; *p; ++p) {
+        if (*p == '_') {
+          upper = true;
+          continue;
+        }
+        s += upper ? static_cast<char>(std::toupper(*p)) : *p;
+        upper = false;
+      }
+      list->push_back(s + "Backward0");
+    }
+    return list;
+  }();
+  return (*names)[static_cast<size_t>(row)].c_str();
+}
+
+/// The recorded application of a row: keeps what its derivative texts mention.
+class RowNode final : public Node {
+ public:
+  RowNode(Row row, std::span<const Operand> in, std::span<const double> params)
+      : Node(node_name(row)), row_(row), arity_(in.size()) {
+    std::copy(params.begin(), params.end(), params_);
+    next.reserve(in.size());
+    uint8_t used = 0;
+    for (size_t i = 0; i < in.size(); ++i) {
+      next.push_back(in[i].is_tensor() ? gradient_edge(in[i].tensor()) : Edge{});
+      if (next[i].node) used |= row_info(row).uses[i];
+    }
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (!in[i].is_tensor())
+        numbers_[i] = in[i].scalar();
+      else if (used & (1 << i))
+        saved_[i] = save(in[i].tensor());
+      is_tensor_[i] = in[i].is_tensor();
+      if (is_tensor_[i]) complex_[i] = in[i].tensor().is_complex();
+    }
+    saves_output_ = used & 8;
+  }
+  void save_result(const Tensor& y) {
+    if (saves_output_) saved_[3] = save_output(y);
+  }
+
+  void backward(std::span<const Tensor> grads, std::span<Tensor> out) override {
+    if (released_) fail_backward_twice(name_);
+    for (size_t i = 0; i < arity_; ++i)
+      if (next[i].node) out[i] = derivative(static_cast<int>(i), grads[0]);
+  }
+  void release_saved() override {
+    bool any = false;
+    for (SavedTensor& s : saved_) {
+      any |= s.defined();
+      s = {};
+    }
+    released_ = any;
+  }
+
+ private:
+  Tensor derivative(int i, const Tensor& g) {
+    const RowInfo& info = row_info(row_);
+    const char* text = info.derivative[i];
+    if (info.zero_gradient) return zeros_like(g);
+    CHECK(text, NotImplemented, info.name, ": the derivative by input ", i,
+          " is not implemented");
+    if (std::strcmp(text, "g") == 0) return g;
+    std::optional<Operand> operands[5];
+    operands[0] = Operand(g);
+    for (int k = 0; k < 3; ++k) {
+      if (!(info.uses[i] & (1 << k))) continue;
+      if (is_tensor_[k])
+        operands[k + 1] = Operand(saved_[k].unpack(*this));
+      else
+        operands[k + 1] = Operand(numbers_[k]);
+    }
+    if (info.uses[i] & 8) operands[4] = Operand(saved_[3].unpack(*this));
+    if (grad_enabled()) return row_formula(row_, i, operands, params_);
+    return fused(i, g, operands);
+  }
+
+  // One loop over all operands at once.
+  Tensor fused(int i, const Tensor& g, std::optional<Operand> (&operands)[5]) {
+    DType dtype = g.dtype();
+    const Operand* list[5] = {};
+    for (int k = 0; k < 5; ++k) {
+      if (!operands[k]) continue;
+      list[k] = &*operands[k];
+      if (operands[k]->is_tensor() && operands[k]->tensor().is_complex())
+        dtype = promote_types(dtype, operands[k]->tensor().dtype());
+    }
+    DType stored = complex_[i] ? dtype : to_real(dtype);
+    Tensor d = g.is_contiguous() || !is_dense(g)
+                   ? empty(g.sizes(), {stored, g.device()})
+                   : cresset::empty_strided(g.sizes(), g.strides(), {stored, g.device()});
+    RowCall call{.row = row_, .derivative = i, .compute = compute_for(dtype), .params = params_,
+                 .in = {list, 5}, .out = &d};
+    launch(name_, g.device(), &ElementwiseKernels::row, call);
+    return d;
+  }
+
+  Row row_;
+  size_t arity_;
+  double params_[4] = {};
+  SavedTensor saved_[4];
+  Scalar numbers_[3];
+  bool is_tensor_[3] = {}, complex_[3] = {};
+  bool saves_output_ = false, released_ = false;
+};
+
+bool any_wants_grad(std::span<const Operand> in) {
+  if (!grad_enabled()) return false;
+  for (const Operand& o : in)
+    if (o.is_tensor() && o.tensor().requires_grad()) return true;
+  return false;
+}
+
+}  // namespace
+
+Compute compute_for(DType dtype) {
+  switch (dtype) {
+    case DType::Float16:
+    case DType::BFloat16:
+    case DType::Float32: return Compute::F32;
+    case DType::Float64: return Compute::F64;
+    case DType::Complex64: return Compute::C64;
+    case DType::Complex128: return Compute::C128;
+    default: return Compute::I64;
+  }
+}
+
+DType result_dtype(const char* op, DTypeClass cls, std::span<const Operand> in) {
+  // The common case first: tensors of one floating dtype.
+  DType dtype = promote(in);
+  auto refuse = [&](bool ok, const char* expected) {
+    CHECK(ok, DType, op, ": expected ", expected, ", got ", dtype);
+  };
+  bool integral = is_integral(dtype, true), complex = is_complex(dtype);
+  switch (cls) {
+    case DTypeClass::number:
+    case DTypeClass::logical: return dtype;
+    case DTypeClass::number_nobool: refuse(!has_bool(in), "a dtype other than bool"); return dtype;
+    case DTypeClass::real: refuse(!complex, "a real dtype"); return dtype;
+    case DTypeClass::real_nobool:
+      refuse(!complex && dtype != DType::Bool, "a real dtype other than bool");
+      return dtype;
+    case DTypeClass::floating: refuse(!complex, "a real dtype"); [[fallthrough]];
+    case DTypeClass::floating_complex: return integral ? default_dtype() : dtype;
+    case DTypeClass::integral: refuse(integral, "an integer or bool dtype"); return dtype;
+    case DTypeClass::integer:
+      refuse(is_integral(dtype, false), "an integer dtype");
+      return dtype;
+    case DTypeClass::floating_only: refuse(is_floating(dtype), "a floating dtype"); return dtype;
+  }
+  return dtype;
+}
+
+Tensor elementwise(Row row, std::span<const Operand> in, std::span<const double> params) {
+  Plan plan = make_plan(row, in);
+  Tensor out = allocate(plan);
+  run(row, plan, in, params, out);
+  if (!gives_bool(row_info(row).kind) && any_wants_grad(in)) {
+    auto node = make_ref<RowNode>(row, in, params);
+    set_history(out, node);
+    node->save_result(out);
+  }
+  return out;
+}
+
+void elementwise_(Row row, const Tensor& self, std::span<const Operand> rest,
+                  std::span<const double> params) {
+  std::string name = std::string(row_info(row).name) + "_";
+  const char* op = name.c_str();
+  // The alias keeps the history that `self` had before the write.
+  std::vector<Operand> in{Operand(self)};
+  in.insert(in.end(), rest.begin(), rest.end());
+  bool recording = !gives_bool(row_info(row).kind) && any_wants_grad(in);
+  check_inplace(op, self, recording);
+  Plan plan = make_plan(row, in);
+  CHECK(plan.sizes == self.sizes(), Shape, op, ": the result has shape ", plan.sizes,
+        " and cannot be stored into shape ", self.sizes());
+  auto rank = [](DType d) {
+    return d == DType::Bool ? 0 : is_integral(d, false) ? 1 : is_floating(d) ? 2 : 3;
+  };
+  CHECK(rank(plan.out) <= rank(self.dtype()), DType, op, ": a result of dtype ", plan.out,
+        " cannot be stored into dtype ", self.dtype());
+  check_no_self_overlap(op, self);
+  for (size_t i = 1; i < in.size(); ++i)
+    if (in[i].is_tensor() && partial_overlap(self, in[i].tensor())) {
+      GradMode off(false);
+      in[i] = Operand(clone(in[i].tensor(), std::nullopt));
+    }
+  Ref<RowNode> node;
+  if (recording) {
+    Tensor before = alias(self);
+    if (self.impl()->autograd) {
+      AutogradMeta& m = autograd_meta(before);
+      Edge e = gradient_edge(self);
+      m.grad_fn = e.node;
+      m.output = e.input;
+    }
+    std::vector<Operand> original{Operand(before)};
+    original.insert(original.end(), rest.begin(), rest.end());
+    node = make_ref<RowNode>(row, original, params);
+  }
+  run(row, plan, in, params, self);
+  self.bump_version();
+  if (recording) {
+    node->save_result(self);
+    rebase_history(self, node);
+  }
+}
+
+// ---- rows by name, for C++ callers
+
+Tensor row(Row r, std::initializer_list<Operand> in) {
+  return elementwise(r, {in.begin(), in.size()}, row_defaults(r));
+}
+Tensor add(const Operand& a, const Operand& b, double alpha) {
+  const Operand in[] = {a, b};
+  return elementwise(Row::add, in, {&alpha, 1});
+}
+Tensor sub(const Operand& a, const Operand& b, double alpha) {
+  const Operand in[] = {a, b};
+  return elementwise(Row::sub, in, {&alpha, 1});
+}
+Tensor mul(const Operand& a, const Operand& b) { return row(Row::mul, {a, b}); }
+Tensor div(const Operand& a, const Operand& b) { return row(Row::div, {a, b}); }
+Tensor neg(const Tensor& x) { return row(Row::neg, {x}); }
+Tensor exp(const Tensor& x) { return row(Row::exp, {x}); }
+Tensor log(const Tensor& x) { return row(Row::log, {x}); }
+Tensor eq(const Operand& a, const Operand& b) { return row(Row::eq, {a, b}); }
+void add_(const Tensor& self, const Operand& b, double alpha) {
+  elementwise_(Row::add, self, {&b, 1}, {&alpha, 1});
+}
+void mul_(const Tensor& self, const Operand& b) { elementwise_(Row::mul, self, {&b, 1}, {}); }
+Tensor conj(const Tensor& x) { return x.is_complex() ? row(Row::conj_physical, {x}) : x; }
+
+}  // namespace ops
+}  // namespace cresset

@@ -1,0 +1,26 @@
+// Calls a device's kernel through the table of its family.
+#pragma once
+
+#include "core/tensor/tensor.h"
+
+namespace cresset {
+
+/// The CPU's table of a family: specialised in core/cpu/<family>.cpp.
+template <class Kernels>
+const Kernels& cpu_kernels();
+
+/// The GPU's table, set when the CUDA library is opened.
+template <class Kernels>
+inline const Kernels* cuda_kernels = nullptr;
+
+/// Runs `member` of the family's table for `device`; on `meta` there is nothing to run.
+template <class Kernels, class... P, class... A>
+void launch(const char* op, Device device, void (*Kernels::*member)(P...), A&&... args) {
+  if (device.is_meta()) return;
+  const Kernels* table = device.is_cpu() ? &cpu_kernels<Kernels>() : cuda_kernels<Kernels>;
+  void (*kernel)(P...) = table ? table->*member : nullptr;
+  CHECK(kernel, NotImplemented, op, ": no kernel for device ", device);
+  kernel(std::forward<A>(args)...);
+}
+
+}  // namespace cresset

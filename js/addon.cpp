@@ -1,0 +1,430 @@
+// The Node-API binding: calls by operator number through the frame, and the memory policy.
+#include <node_api.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/abi.h"
+
+namespace {
+
+constexpr double default_budget = 128.0 * 1024 * 1024;
+constexpr size_t max_young = 16384;
+
+/// A tensor id and the weak reference to the JavaScript object that holds it.
+struct Held {
+  uint32_t id;
+  uint8_t age;
+  napi_ref ref;
+};
+
+/// State of one JavaScript realm (main thread or worker).
+struct Realm {
+  napi_env env = nullptr;
+  cresset_env* core = nullptr;
+  double* frame = nullptr;
+  napi_ref frame_ref = nullptr, make_error = nullptr, gc_minor = nullptr, gc_full = nullptr;
+  std::vector<Held> young, old;
+  double budget = default_budget, floor = default_budget;
+  bool collecting = false;
+  uint64_t minor_collections = 0, full_collections = 0;
+};
+
+thread_local Realm* current = nullptr;
+
+Realm& realm_of(napi_env env) {
+  void* data = nullptr;
+  napi_get_instance_data(env, &data);
+  return *static_cast<Realm*>(data);
+}
+
+// ---- errors
+
+void throw_status(Realm& r, int32_t status) {
+  napi_value factory, undefined, args[2], error;
+  if (napi_get_reference_value(r.env, r.make_error, &factory) != napi_ok) return;
+  napi_get_undefined(r.env, &undefined);
+  napi_create_int32(r.env, status - 1, &args[0]);
+  napi_create_string_utf8(r.env, cresset_error(), NAPI_AUTO_LENGTH, &args[1]);
+  if (napi_call_function(r.env, undefined, factory, 2, args, &error) == napi_ok)
+    napi_throw(r.env, error);
+}
+
+// ---- memory policy: see Note [Memory policy]
+
+void run_gc(Realm& r, napi_ref which) {
+  napi_value gc, undefined, result;
+  if (!which || napi_get_reference_value(r.env, which, &gc) != napi_ok || !gc) return;
+  napi_get_undefined(r.env, &undefined);
+  napi_call_function(r.env, undefined, gc, 0, nullptr, &result);
+}
+
+void forget(Realm& r, const Held& h) {
+  napi_delete_reference(r.env, h.ref);
+  cresset_free(r.core, h.id);
+}
+
+bool is_dead(Realm& r, const Held& h) {
+  napi_value value = nullptr;
+  napi_get_reference_value(r.env, h.ref, &value);
+  return value == nullptr;
+}
+
+// Frees what the collector found dead. Survivors of two sweeps are old.
+void sweep(Realm& r, std::vector<Held>& list, bool promote) {
+  napi_handle_scope scope;
+  napi_open_handle_scope(r.env, &scope);
+  size_t kept = 0, batch = 0;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (++batch == 1024) {
+      napi_close_handle_scope(r.env, scope);
+      napi_open_handle_scope(r.env, &scope);
+      batch = 0;
+    }
+    Held& h = list[i];
+    if (is_dead(r, h)) {
+      forget(r, h);
+    } else if (promote && ++h.age >= 2) {
+      r.old.push_back(h);
+    } else {
+      list[kept++] = h;
+    }
+  }
+  list.resize(kept);
+  napi_close_handle_scope(r.env, scope);
+}
+
+double allocated() {
+  cresset_memory m;
+  cresset_memory_stats(&m);
+  return m.allocated;
+}
+
+void collect(Realm& r, bool full) {
+  if (r.collecting) return;
+  r.collecting = true;
+  napi_handle_scope scope;
+  napi_open_handle_scope(r.env, &scope);
+  double before = allocated();
+  size_t handles = r.young.size() + r.old.size();
+  if (!full) {
+    ++r.minor_collections;
+    run_gc(r, r.gc_minor);
+    sweep(r, r.young, true);
+    bool bytes_stay = before > r.budget && allocated() > 0.75 * before;
+    bool handles_stay = r.young.size() + r.old.size() > handles - handles / 4 && handles > max_young;
+    full = bytes_stay || (handles_stay && r.young.size() > max_young / 2);
+  }
+  if (full) {
+    ++r.full_collections;
+    run_gc(r, r.gc_full);
+    sweep(r, r.young, true);
+    sweep(r, r.old, false);
+  }
+  double wanted = 2 * allocated();
+  r.budget = wanted > r.floor ? wanted : r.floor;
+  cresset_mark_sweep();
+  napi_close_handle_scope(r.env, scope);
+  r.collecting = false;
+}
+
+inline void poll(Realm& r) {
+  if (cresset_bytes_since_sweep() >= r.budget || r.young.size() >= max_young) [[unlikely]]
+    collect(r, false);
+}
+
+int32_t reclaim(int32_t attempt) {
+  if (!current || attempt > 1) return 0;
+  double before = allocated();
+  collect(*current, attempt == 1);
+  return attempt == 0 || allocated() < before;
+}
+
+// ---- calls
+
+bool adopt_into(Realm& r, uint32_t id, napi_value object) {
+  napi_ref ref;
+  if (napi_create_reference(r.env, object, 0, &ref) != napi_ok) return false;
+  r.young.push_back({id, 0, ref});
+  return true;
+}
+
+int32_t invoke(Realm& r, napi_value op_value) {
+  uint32_t op = 0;
+  napi_get_value_uint32(r.env, op_value, &op);
+  current = &r;
+  int32_t status = cresset_call(r.core, op, r.frame);
+  if (status) [[unlikely]]
+    throw_status(r, status);
+  return status;
+}
+
+/// call(op): results stay in the frame.
+napi_value call(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  size_t argc = 1;
+  napi_value argv[1];
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  if (invoke(r, argv[0]) == 0) poll(r);
+  return nullptr;
+}
+
+/// callInto(op, out): the result tensor belongs to the object `out`.
+napi_value call_into(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  size_t argc = 2;
+  napi_value argv[2];
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  if (invoke(r, argv[0]) != 0) return nullptr;
+  adopt_into(r, static_cast<uint32_t>(r.frame[1]), argv[1]);
+  poll(r);
+  return nullptr;
+}
+
+/// adopt(id, object): ties a result id to the object that holds it from now on.
+napi_value adopt(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  size_t argc = 2;
+  napi_value argv[2];
+  uint32_t id = 0;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  napi_get_value_uint32(env, argv[0], &id);
+  adopt_into(r, id, argv[1]);
+  return nullptr;
+}
+
+/// free(id): dispose(). The weak reference goes at the next sweep; the id is dead at once.
+napi_value free_handle(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  size_t argc = 1;
+  napi_value argv[1];
+  uint32_t id = 0;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  napi_get_value_uint32(env, argv[0], &id);
+  cresset_free(r.core, id);
+  return nullptr;
+}
+
+// The bytes of a tensor and of a typed array of the same length; false after throwing.
+bool two_buffers(Realm& r, napi_callback_info info, void** tensor, void** array, size_t* bytes) {
+  size_t argc = 2;
+  napi_value argv[2];
+  uint32_t id = 0;
+  napi_get_cb_info(r.env, info, &argc, argv, nullptr, nullptr);
+  napi_get_value_uint32(r.env, argv[0], &id);
+  *tensor = cresset_data(r.core, id, bytes);
+  if (!*tensor && *bytes) {
+    throw_status(r, 5);
+    return false;
+  }
+  napi_typedarray_type type;
+  size_t length = 0;
+  napi_get_typedarray_info(r.env, argv[1], &type, &length, array, nullptr, nullptr);
+  if (type != napi_uint8_array || length < *bytes) {
+    napi_throw_range_error(r.env, nullptr, "data: the array is shorter than the tensor");
+    return false;
+  }
+  return true;
+}
+
+/// read(id, bytes: Uint8Array)
+napi_value read(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  void *tensor, *array = nullptr;
+  size_t bytes = 0;
+  if (two_buffers(r, info, &tensor, &array, &bytes) && bytes) std::memcpy(array, tensor, bytes);
+  return nullptr;
+}
+
+/// write(id, bytes: Uint8Array)
+napi_value write(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  void *tensor, *array = nullptr;
+  size_t bytes = 0;
+  if (two_buffers(r, info, &tensor, &array, &bytes) && bytes) std::memcpy(tensor, array, bytes);
+  return nullptr;
+}
+
+// ---- settings and counters
+
+napi_value set_frame(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  size_t argc = 1, length = 0;
+  napi_value argv[1];
+  void* data = nullptr;
+  napi_typedarray_type type;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  napi_get_typedarray_info(env, argv[0], &type, &length, &data, nullptr, nullptr);
+  if (type != napi_float64_array || length < cresset_frame_capacity()) {
+    napi_throw_range_error(env, nullptr, "frame: expected a longer Float64Array");
+    return nullptr;
+  }
+  if (r.frame_ref) napi_delete_reference(env, r.frame_ref);
+  napi_create_reference(env, argv[0], 1, &r.frame_ref);
+  r.frame = static_cast<double*>(data);
+  return nullptr;
+}
+
+/// setHooks(makeError, gcMinor | null, gcFull | null)
+napi_value set_hooks(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  size_t argc = 3;
+  napi_value argv[3];
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  napi_ref* slots[] = {&r.make_error, &r.gc_minor, &r.gc_full};
+  for (size_t i = 0; i < argc; ++i) {
+    napi_valuetype type;
+    napi_typeof(env, argv[i], &type);
+    if (*slots[i]) napi_delete_reference(env, *slots[i]);
+    *slots[i] = nullptr;
+    if (type == napi_function) napi_create_reference(env, argv[i], 1, slots[i]);
+  }
+  return nullptr;
+}
+
+/// collect(full): sweeps now. hint(): sweeps when a quarter of the budget has gone.
+napi_value collect_now(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  size_t argc = 1;
+  napi_value argv[1];
+  bool full = false;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  napi_get_value_bool(env, argv[0], &full);
+  collect(r, full);
+  return nullptr;
+}
+
+napi_value hint(napi_env env, napi_callback_info) {
+  Realm& r = realm_of(env);
+  if (cresset_bytes_since_sweep() >= r.budget / 4) collect(r, false);
+  return nullptr;
+}
+
+napi_value set_budget(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  size_t argc = 1;
+  napi_value argv[1];
+  double bytes = default_budget;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  napi_get_value_double(env, argv[0], &bytes);
+  r.floor = r.budget = bytes;
+  return nullptr;
+}
+
+/// stats(): numbers in the order that memory.ts names.
+napi_value stats(napi_env env, napi_callback_info) {
+  Realm& r = realm_of(env);
+  cresset_memory m;
+  cresset_memory_stats(&m);
+  double values[] = {m.allocated,
+                     m.reserved,
+                     m.peak_allocated,
+                     m.allocations,
+                     m.cache_hits,
+                     r.budget,
+                     static_cast<double>(cresset_live(r.core)),
+                     static_cast<double>(r.minor_collections),
+                     static_cast<double>(r.full_collections)};
+  napi_value list;
+  napi_create_array(env, &list);
+  for (uint32_t i = 0; i < sizeof(values) / sizeof(double); ++i) {
+    napi_value v;
+    napi_create_double(env, values[i], &v);
+    napi_set_element(env, list, i, v);
+  }
+  return list;
+}
+
+napi_value empty_cache(napi_env, napi_callback_info) {
+  cresset_empty_cache();
+  return nullptr;
+}
+
+napi_value reset_peak(napi_env, napi_callback_info) {
+  cresset_reset_peak();
+  return nullptr;
+}
+
+napi_value set_limit(napi_env env, napi_callback_info info) {
+  size_t argc = 1;
+  napi_value argv[1];
+  double bytes = 0;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  napi_get_value_double(env, argv[0], &bytes);
+  cresset_set_memory_limit(bytes);
+  return nullptr;
+}
+
+/// threads(n?): sets the number of CPU threads when given; returns it.
+napi_value threads(napi_env env, napi_callback_info info) {
+  size_t argc = 1;
+  napi_value argv[1], result;
+  int32_t n = 0;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  if (argc == 1 && napi_get_value_int32(env, argv[0], &n) == napi_ok) cresset_set_num_threads(n);
+  napi_create_int32(env, cresset_num_threads(), &result);
+  return result;
+}
+
+napi_value text(napi_env env, const char* s) {
+  napi_value result;
+  napi_create_string_utf8(env, s, NAPI_AUTO_LENGTH, &result);
+  return result;
+}
+napi_value schemas(napi_env env, napi_callback_info) { return text(env, cresset_schemas()); }
+napi_value build_info(napi_env env, napi_callback_info) { return text(env, cresset_build_info()); }
+
+// The environment is going away (process end, worker.terminate()): references die with it.
+void teardown(void* data) {
+  Realm* r = static_cast<Realm*>(data);
+  if (current == r) current = nullptr;
+  cresset_env_delete(r->core);
+  delete r;
+}
+
+}  // namespace
+
+NAPI_MODULE_INIT() {
+  Realm* r = new Realm;
+  r->env = env;
+  r->core = cresset_env_new();
+  napi_set_instance_data(env, r, nullptr, nullptr);
+  napi_add_env_cleanup_hook(env, teardown, r);
+  cresset_set_reclaim(reclaim);
+  constexpr struct {
+    const char* name;
+    napi_callback function;
+  } functions[] = {{"call", call},
+                   {"callInto", call_into},
+                   {"adopt", adopt},
+                   {"free", free_handle},
+                   {"read", read},
+                   {"write", write},
+                   {"setFrame", set_frame},
+                   {"setHooks", set_hooks},
+                   {"collect", collect_now},
+                   {"hint", hint},
+                   {"setBudget", set_budget},
+                   {"stats", stats},
+                   {"emptyCache", empty_cache},
+                   {"resetPeak", reset_peak},
+                   {"setLimit", set_limit},
+                   {"threads", threads},
+                   {"schemas", schemas},
+                   {"buildInfo", build_info}};
+  for (const auto& f : functions) {
+    napi_value v;
+    napi_create_function(env, f.name, NAPI_AUTO_LENGTH, f.function, nullptr, &v);
+    napi_set_named_property(env, exports, f.name, v);
+  }
+  return exports;
+}
+
+// Note [Memory policy]
+// A tensor's JavaScript object is held by a weak reference without a finalizer, because finalizers
+// never run in a synchronous loop. When the bytes allocated since the last sweep reach the budget,
+// or young handles their limit, the collector is asked for a scavenge and the references are
+// polled: dead ones free their tensor. If most bytes survive, a full collection follows. The
+// budget is twice the live bytes, at least 128 MiB. Sweeps happen only after an operator has taken
+// its arguments out of the frame, so an object that is dead to the collector is dead to the call.

@@ -1,0 +1,231 @@
+// The Tensor class: what every tensor can tell and do beside the generated operators.
+import { backward as runBackward, GradFn } from "./autograd.js";
+import { backend } from "./backend.js";
+import {
+  Complex,
+  Device,
+  dtypes,
+  float32,
+  type DeviceLike,
+  type DType,
+  type Scalar,
+} from "./dtype.js";
+import { ShapeError, TypeError_, ValueError } from "./errors.js";
+import { gatherData, nested, type Nested, type TypedArray } from "./convert.js";
+import * as ops from "./ops.gen.js";
+import { formatTensor } from "./print_tensor.js";
+import { readIndex, writeIndex, type Index } from "./indexing.js";
+
+/** A tensor: an n-dimensional array of one dtype on one device. */
+export class Tensor {
+  /** Handle in the core; -1 when disposed. Never keep it across a native call. */
+  _id = -1;
+
+  // ---- what it is
+
+  /** Sizes of the dims. */
+  get shape(): number[] {
+    return ops._sizes(this);
+  }
+  /** Sizes of the dims, or of one. */
+  size(): number[];
+  size(dim: number): number;
+  size(dim?: number): number | number[] {
+    return dim === undefined ? this.shape : pick("size", this.shape, dim);
+  }
+  /** Strides in elements, or that of one dim. */
+  stride(): number[];
+  stride(dim: number): number;
+  stride(dim?: number): number | number[] {
+    const all = ops._strides(this);
+    return dim === undefined ? all : pick("stride", all, dim);
+  }
+  get ndim(): number {
+    return this.shape.length;
+  }
+  dim(): number {
+    return this.shape.length;
+  }
+  /** Number of elements. */
+  numel(): number {
+    return this.shape.reduce((a, b) => a * b, 1);
+  }
+  get dtype(): DType {
+    return dtypes[ops._info(this)[0]!]!;
+  }
+  get device(): Device {
+    return Device.fromCode(ops._info(this)[1]!);
+  }
+  get requiresGrad(): boolean {
+    return ops._info(this)[2] === 1;
+  }
+  set requiresGrad(on: boolean) {
+    ops.requiresGrad_(this, on);
+  }
+  /** Whether the tensor was made by the user and not by a recorded operator. */
+  get isLeaf(): boolean {
+    return ops._info(this)[3] === 1;
+  }
+  storageOffset(): number {
+    return ops._info(this)[4]!;
+  }
+  isContiguous(): boolean {
+    return ops._info(this)[5] === 1;
+  }
+  /** Counts in-place writes to the storage. */
+  get _version(): number {
+    return ops._info(this)[6]!;
+  }
+  isFloatingPoint(): boolean {
+    return this.dtype.isFloatingPoint;
+  }
+  isComplex(): boolean {
+    return this.dtype.isComplex;
+  }
+  elementSize(): number {
+    return this.dtype.itemsize;
+  }
+  /** Length of the first dim. */
+  get length(): number {
+    const shape = this.shape;
+    if (shape.length === 0) throw new ShapeError("length: a 0-d tensor has no length");
+    return shape[0]!;
+  }
+
+  // ---- autograd
+
+  /** The accumulated gradient, or null. */
+  get grad(): Tensor | null {
+    return ops._getGrad(this);
+  }
+  set grad(value: Tensor | null) {
+    ops._setGrad(this, value);
+  }
+  /** The recorded operator that made this tensor, or null for a leaf. */
+  get gradFn(): GradFn | null {
+    return this.isLeaf ? null : GradFn.of(this);
+  }
+  /** Accumulates gradients of this tensor into the leaves it was computed from. */
+  backward(
+    gradient?: Tensor | null | BackwardOptions,
+    options: BackwardOptions = {},
+  ): void {
+    const given = gradient instanceof Tensor ? gradient : (gradient?.gradient ?? null);
+    const named = gradient instanceof Tensor || !gradient ? options : gradient;
+    runBackward(this, given, named);
+  }
+
+  // ---- values
+
+  /** The value of a one-element tensor; a bigint where a number would not be exact. */
+  item(): number | bigint | boolean | Complex {
+    return ops._item(this);
+  }
+  /** The values in row-major order, copied. Half types come as float32, complex as pairs. */
+  data(): TypedArray {
+    return gatherData(this);
+  }
+  /** As data(), without blocking the event loop where work is still running. */
+  async dataAsync(): Promise<TypedArray> {
+    return gatherData(this);
+  }
+  async itemAsync(): Promise<number | bigint | boolean | Complex> {
+    return this.item();
+  }
+  /** The values as nested arrays; a plain number for a 0-d tensor. */
+  tolist(): Nested {
+    return nested(this);
+  }
+  toString(): string {
+    return formatTensor(this);
+  }
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return formatTensor(this);
+  }
+  valueOf(): number | bigint | boolean | Complex | Tensor {
+    return this;
+  }
+  *[Symbol.iterator](): Iterator<Tensor> {
+    const n = this.length;
+    for (let i = 0; i < n; i++) yield ops.select(this, 0, i);
+  }
+
+  // ---- conversion
+
+  /** The tensor on another device or with another dtype; itself when nothing changes. */
+  to(target: DType | DeviceLike | Tensor | ToOptions, options: ToOptions = {}): Tensor {
+    const o = toOptions(target, options);
+    let t: Tensor = this;
+    if (o.device !== undefined) t = ops._toDevice(t, o.device);
+    if (o.dtype !== undefined) t = ops._toDtype(t, o.dtype);
+    return o.copy && t === this ? t.clone() : t;
+  }
+  cpu(): Tensor {
+    return this.to("cpu");
+  }
+
+  // ---- indexing
+
+  /**
+   * Reads by PyTorch's indexing: integers, ":" or "1:5:2" or torch.slice(), null (a new dim),
+   * "...", lists of integers, integer and bool tensors.
+   */
+  index(...index: Index[]): Tensor {
+    return readIndex(this, index);
+  }
+  /** Writes `value` (a tensor or a number) where index(...) would read. */
+  indexPut_(index: Index[], value: Tensor | Scalar, accumulate = false): this {
+    writeIndex(this, index, value, accumulate);
+    return this;
+  }
+
+  // ---- memory
+
+  /** Frees the memory now instead of at the next collection. Harmless when repeated. */
+  dispose(): void {
+    if (this._id < 0) return;
+    backend.free(this._id);
+    this._id = -1;
+  }
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+  get isDisposed(): boolean {
+    return this._id < 0;
+  }
+}
+
+export interface Tensor extends ops.TensorMethods {}
+
+export interface BackwardOptions {
+  gradient?: Tensor | null;
+  retainGraph?: boolean;
+  createGraph?: boolean;
+  inputs?: Tensor | readonly Tensor[];
+}
+
+export interface ToOptions {
+  dtype?: DType;
+  device?: DeviceLike;
+  copy?: boolean;
+  nonBlocking?: boolean;
+}
+
+function toOptions(target: DType | DeviceLike | Tensor | ToOptions, rest: ToOptions): ToOptions {
+  if (target instanceof Tensor) return { ...rest, dtype: target.dtype, device: target.device };
+  if (typeof target === "string" || target instanceof Device) return { ...rest, device: target };
+  if (target === undefined || target === null) throw new TypeError_("to: missing argument");
+  if ((dtypes as readonly unknown[]).includes(target)) return { ...rest, dtype: target as DType };
+  return target as ToOptions;
+}
+
+function pick(op: string, list: number[], dim: number): number {
+  const value = list.at(dim);
+  if (value === undefined || !Number.isInteger(dim)) {
+    throw new ValueError(`${op}: expected dim in [${-list.length}, ${list.length - 1}], got ${dim}`);
+  }
+  return value;
+}
+
+/** The dtype that printing leaves out. */
+export const printedDefault = float32;
