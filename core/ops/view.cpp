@@ -62,7 +62,7 @@ Tensor scatter_view(const Tensor& grad, const ScatterArgs& s) {
       T* result = out.data<T>();
       for_each_offset(s.base_sizes, s.base_strides, s.base_offset, [&](int64_t at) {
         int32_t n = count[static_cast<size_t>(at)];
-        *result++ = n == 1 ? to[at] : to[at] / static_cast<T>(static_cast<float>(n));
+        *result++ = n == 1 ? to[at] : static_cast<T>(to[at] / static_cast<T>(static_cast<float>(n)));
       });
     } else {
       fail(ErrorKind::NotImplemented, "as_strided: no derivative for dtype ", g.dtype());
