@@ -1,4 +1,4 @@
-// Two-dimensional max and average pooling, parallel over planes, with a fast 2x2 stride 2 case.
+// Two-dimensional max and average pooling, parallel over planes, by SIMD rows or plain loops.
 #include "core/cpu/pool_raw.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/cpu/parallel.h"
+#include "core/cpu/pool_rows.h"
 
 namespace cresset {
 namespace {
@@ -57,39 +58,12 @@ void max_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) {
   }
 }
 
-/// Windows of 2x2 side by side, all inside: no bounds and no branches, so that it vectorises.
-template <class T>
-void max_plane_2x2(const PoolShape& s, const T* __restrict x, T* __restrict y,
-                   int64_t* __restrict indices) {
-  for (int64_t i = 0; i < s.oh; ++i) {
-    const T* upper = x + 2 * i * s.w;
-    const T* lower = upper + s.w;
-    const int64_t start = 2 * i * s.w;
-    for (int64_t j = 0; j < s.ow; ++j) {
-      T best = upper[2 * j];
-      int64_t offset = 0;
-      const T right = upper[2 * j + 1], below = lower[2 * j], last = lower[2 * j + 1];
-      const bool a = takes_over(right, best);
-      best = a ? right : best, offset = a ? 1 : offset;
-      const bool b = takes_over(below, best);
-      best = b ? below : best, offset = b ? s.w : offset;
-      const bool c = takes_over(last, best);
-      best = c ? last : best, offset = c ? s.w + 1 : offset;
-      y[i * s.ow + j] = best;
-      indices[i * s.ow + j] = start + 2 * j + offset;
-    }
-  }
-}
-
-bool is_plain_2x2(const PoolShape& s) {
-  return s.kh == 2 && s.kw == 2 && s.stride_h == 2 && s.stride_w == 2 && s.pad_h == 0 &&
-         s.pad_w == 0 && s.dil_h == 1 && s.dil_w == 1 && 2 * s.oh <= s.h && 2 * s.ow <= s.w;
-}
-
 /// One averaging window: the elements inside and what their sum is divided by.
 struct AvgWindow {
   Span rows, cols;
   int64_t divisor;
+
+  bool is_empty() const { return rows.lo >= rows.hi || cols.lo >= cols.hi; }
 };
 
 AvgWindow avg_window(const PoolShape& s, const AvgPoolDivisor& divisor, int64_t i, int64_t j) {
@@ -116,6 +90,15 @@ T add(T a, T b) {
   }
 }
 
+template <class T>
+T window_sum(const PoolShape& s, const AvgWindow& win, const T* plane) {
+  T sum(0);
+  for (int64_t r = win.rows.lo; r < win.rows.hi; ++r) {
+    for (int64_t c = win.cols.lo; c < win.cols.hi; ++c) sum = add(sum, plane[r * s.w + c]);
+  }
+  return sum;
+}
+
 /// Calls visit(plane) for every plane, in parallel.
 template <class Visit>
 void for_each_plane(const PoolShape& s, Visit&& visit) {
@@ -129,10 +112,10 @@ void for_each_plane(const PoolShape& s, Visit&& visit) {
 template <class T>
 void max_pool2d_forward(const PoolShape& s, const T* x, T* y, int64_t* indices) {
   const int64_t in = s.h * s.w, out = s.oh * s.ow;
-  const bool plain = is_plain_2x2(s);
+  const bool by_rows = pool_rows_fit(s);
   for_each_plane(s, [&](int64_t p) {
-    if (plain) {
-      max_plane_2x2(s, x + p * in, y + p * out, indices + p * out);
+    if (by_rows) {
+      max_pool_plane(s, x + p * in, y + p * out, indices + p * out);
     } else {
       max_plane(s, x + p * in, y + p * out, indices + p * out);
     }
@@ -153,19 +136,16 @@ void max_pool2d_backward(const PoolShape& s, const T* gy, const int64_t* indices
 
 template <class T>
 void avg_pool2d_forward(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T* y) {
+  const bool by_rows = pool_rows_fit(s);
   for_each_plane(s, [&](int64_t p) {
     const T* plane = x + p * s.h * s.w;
     T* to = y + p * s.oh * s.ow;
+    if (by_rows) sum_pool_plane(s, plane, to);
     for (int64_t i = 0; i < s.oh; ++i) {
-      for (int64_t j = 0; j < s.ow; ++j) {
+      for (int64_t j = 0; j < s.ow; ++j, ++to) {
         const AvgWindow win = avg_window(s, divisor, i, j);
-        T sum(0);
-        for (int64_t r = win.rows.lo; r < win.rows.hi; ++r) {
-          for (int64_t c = win.cols.lo; c < win.cols.hi; ++c) sum = add(sum, plane[r * s.w + c]);
-        }
-        *to++ = win.rows.lo < win.rows.hi && win.cols.lo < win.cols.hi
-                    ? sum / static_cast<T>(win.divisor)
-                    : T(0);
+        const T sum = by_rows ? *to : window_sum(s, win, plane);
+        *to = win.is_empty() ? T(0) : sum / static_cast<T>(win.divisor);
       }
     }
   });
@@ -180,7 +160,7 @@ void avg_pool2d_backward(const PoolShape& s, const AvgPoolDivisor& divisor, cons
     for (int64_t i = 0; i < s.oh; ++i) {
       for (int64_t j = 0; j < s.ow; ++j) {
         const AvgWindow win = avg_window(s, divisor, i, j);
-        if (win.rows.lo >= win.rows.hi || win.cols.lo >= win.cols.hi) continue;
+        if (win.is_empty()) continue;
         const T share = from[i * s.ow + j] / static_cast<T>(win.divisor);
         for (int64_t r = win.rows.lo; r < win.rows.hi; ++r) {
           for (int64_t c = win.cols.lo; c < win.cols.hi; ++c) {

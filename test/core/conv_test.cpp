@@ -1,13 +1,16 @@
 // Convolutions and poolings against direct definitions: strides, padding, dilation, groups, ranks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <random>
 #include <vector>
 
 #include "core/cpu/conv_raw.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/pool_raw.h"
 
 namespace cresset {
 namespace {
@@ -165,6 +168,124 @@ TEST(Conv, ComplexDouble) { check_shapes(chosen<std::complex<double>>()); }
 TEST(Conv, OwnFloat) {
   check_shapes(Kernels<float>{conv_own_forward<float>, conv_own_backward_input<float>,
                               conv_own_backward_weight<float>});
+}
+
+/// Calls visit(x index in its plane) for the elements of window (i, j), in memory order.
+template <class Visit>
+void for_each_in_window(const PoolShape& s, int64_t i, int64_t j, Visit&& visit) {
+  for (int64_t a = 0; a < s.kh; ++a) {
+    for (int64_t b = 0; b < s.kw; ++b) {
+      const int64_t r = i * s.stride_h - s.pad_h + a * s.dil_h;
+      const int64_t c = j * s.stride_w - s.pad_w + b * s.dil_w;
+      if (r >= 0 && r < s.h && c >= 0 && c < s.w) visit(r * s.w + c);
+    }
+  }
+}
+
+template <class T>
+void check_max_pool(const PoolShape& s, std::vector<T> x) {
+  const int64_t out = s.oh * s.ow, in = s.h * s.w;
+  const auto gy = whole_numbers<T>(s.planes * out, 9);
+  std::vector<T> y(s.planes * out), gx(s.planes * in), want_gx(s.planes * in, T(0));
+  std::vector<int64_t> indices(s.planes * out);
+  max_pool2d_forward(s, x.data(), y.data(), indices.data());
+  max_pool2d_backward(s, gy.data(), indices.data(), gx.data());
+  for (int64_t q = 0; q < s.planes * out; ++q) {
+    const T* plane = x.data() + q / out * in;
+    int64_t best = -1;
+    for_each_in_window(s, q % out / s.ow, q % s.ow, [&](int64_t at) {
+      if (best < 0 || plane[at] > plane[best] || plane[at] != plane[at]) best = at;
+    });
+    ASSERT_EQ(indices[q], best) << "output " << q;
+    ASSERT_TRUE(y[q] == plane[best] || (y[q] != y[q] && plane[best] != plane[best]));
+    want_gx[q / out * in + best] += gy[q];
+  }
+  EXPECT_EQ(gx, want_gx);
+}
+
+template <class T>
+void check_avg_pool(const PoolShape& s, const AvgPoolDivisor& divisor) {
+  const int64_t out = s.oh * s.ow, in = s.h * s.w;
+  const auto x = whole_numbers<T>(s.planes * in, 8), gy = whole_numbers<T>(s.planes * out, 9);
+  std::vector<T> y(s.planes * out), gx(s.planes * in), want_gx(s.planes * in, T(0));
+  avg_pool2d_forward(s, divisor, x.data(), y.data());
+  avg_pool2d_backward(s, divisor, gy.data(), gx.data());
+  for (int64_t q = 0; q < s.planes * out; ++q) {
+    const int64_t i = q % out / s.ow, j = q % s.ow;
+    const int64_t top = i * s.stride_h - s.pad_h, left = j * s.stride_w - s.pad_w;
+    T sum(0);
+    int64_t count = 0;
+    for_each_in_window(s, i, j, [&](int64_t at) { sum += x[q / out * in + at], ++count; });
+    if (divisor.count_include_pad) {
+      count = (std::min(top + s.kh, s.h + s.pad_h) - top) *
+              (std::min(left + s.kw, s.w + s.pad_w) - left);
+    }
+    if (divisor.divisor_override != 0) count = divisor.divisor_override;
+    ASSERT_EQ(y[q], sum / T(count)) << "output " << q;
+    for_each_in_window(s, i, j, [&](int64_t at) { want_gx[q / out * in + at] += gy[q] / T(count); });
+  }
+  for (size_t i = 0; i < gx.size(); ++i) ASSERT_NEAR(gx[i], want_gx[i], 1e-5);
+}
+
+const PoolShape kPoolShapes[] = {
+    {6, 8, 8, 2, 2, 4, 4, 2, 2, 0, 0},
+    {6, 28, 28, 2, 2, 14, 14, 2, 2, 0, 0},
+    {3, 9, 11, 3, 3, 5, 6, 2, 2, 1, 1},
+    {3, 9, 300, 3, 3, 9, 300, 1, 1, 1, 1},
+    {2, 7, 6, 2, 2, 4, 4, 2, 2, 1, 1},
+    {2, 8, 9, 1, 1, 3, 3, 3, 3, 0, 0},
+    {1, 1, 9, 1, 4, 1, 4, 1, 3, 0, 1},
+    {1, 1, 7, 1, 2, 1, 4, 1, 2, 0, 1},
+    {2, 5, 5, 5, 5, 1, 1, 1, 1, 0, 0},
+    {2, 40, 1000, 4, 3, 13, 333, 3, 3, 0, 0},
+    {0, 4, 4, 2, 2, 2, 2, 2, 2, 0, 0},
+};
+
+TEST(Pool, Max) {
+  for (const PoolShape& s : kPoolShapes) {
+    SCOPED_TRACE(testing::Message() << s.h << "x" << s.w << " k" << s.kh << "x" << s.kw);
+    check_max_pool<float>(s, whole_numbers<float>(s.planes * s.h * s.w, 5));
+    check_max_pool<double>(s, whole_numbers<double>(s.planes * s.h * s.w, 6));
+    check_max_pool<int64_t>(s, whole_numbers<int64_t>(s.planes * s.h * s.w, 7));
+  }
+  const PoolShape dilated{2, 12, 13, 3, 2, 5, 12, 2, 1, 1, 1, 2, 3};
+  check_max_pool<float>(dilated, whole_numbers<float>(2 * 12 * 13, 5));
+}
+
+TEST(Pool, MaxKeepsNanAndInfinity) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const PoolShape& s : kPoolShapes) {
+    auto x = whole_numbers<float>(s.planes * s.h * s.w, 5);
+    for (size_t i = 0; i < x.size(); i += 7) x[i] = nan;
+    for (size_t i = 3; i < x.size(); i += 5) x[i] = -inf;
+    check_max_pool<float>(s, x);
+    // Padding ties with -inf and must lose.
+    std::fill(x.begin(), x.end(), -inf);
+    check_max_pool<float>(s, x);
+  }
+}
+
+TEST(Pool, Average) {
+  for (const PoolShape& s : kPoolShapes) {
+    SCOPED_TRACE(testing::Message() << s.h << "x" << s.w << " k" << s.kh << "x" << s.kw);
+    check_avg_pool<float>(s, {});
+    check_avg_pool<double>(s, {.count_include_pad = false});
+    check_avg_pool<double>(s, {.divisor_override = 3});
+    check_avg_pool<int64_t>(s, {});
+  }
+}
+
+TEST(Pool, CeilWindowsCountNoMoreThanPadding) {
+  const double x[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  double y[4];
+  avg_pool2d_forward<double>({1, 1, 8, 1, 3, 1, 3, 1, 3, 0, 0}, {}, x, y);
+  EXPECT_EQ(std::vector<double>(y, y + 3), (std::vector<double>{2, 5, 7.5}));
+  const PoolShape padded{1, 1, 9, 1, 4, 1, 4, 1, 3, 0, 1};
+  avg_pool2d_forward<double>(padded, {}, x, y);
+  EXPECT_EQ(std::vector<double>(y, y + 4), (std::vector<double>{1.5, 4.5, 7.5, 4.5}));
+  avg_pool2d_forward<double>(padded, {.count_include_pad = false}, x, y);
+  EXPECT_EQ(std::vector<double>(y, y + 4), (std::vector<double>{2, 4.5, 7.5, 9}));
 }
 
 }  // namespace
