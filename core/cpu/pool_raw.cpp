@@ -140,12 +140,14 @@ void avg_pool2d_forward(const PoolShape& s, const AvgPoolDivisor& divisor, const
   for_each_plane(s, [&](int64_t p) {
     const T* plane = x + p * s.h * s.w;
     T* to = y + p * s.oh * s.ow;
-    if (by_rows) sum_pool_plane(s, plane, to);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (by_rows) return avg_pool_plane(s, divisor, plane, to);
+    }
     for (int64_t i = 0; i < s.oh; ++i) {
-      for (int64_t j = 0; j < s.ow; ++j, ++to) {
+      for (int64_t j = 0; j < s.ow; ++j) {
         const AvgWindow win = avg_window(s, divisor, i, j);
-        const T sum = by_rows ? *to : window_sum(s, win, plane);
-        *to = win.is_empty() ? T(0) : sum / static_cast<T>(win.divisor);
+        const T sum = window_sum(s, win, plane);
+        to[i * s.ow + j] = win.is_empty() ? T(0) : sum / static_cast<T>(win.divisor);
       }
     }
   });

@@ -14,18 +14,19 @@
 #define CRESSET_POOL_ROWS_ONCE
 namespace cresset {
 
-/// Outputs computed at a time, and elements of the split input row that stand for them.
+/// Outputs computed at a time; a multiple of every vector.
 inline constexpr int64_t kPoolChunk = 128;
-inline constexpr int64_t kPoolRoom = 2048;
-/// Upper bound of a vector's lanes, which may be read or computed beyond the outputs needed.
-inline constexpr int64_t kPoolSlack = 64;
+/// Elements of split input that `kPoolChunk` outputs may need.
+inline constexpr int64_t kPoolRoom = 4096;
+inline constexpr int64_t kPoolStride = 8;
 
-/// Elements per phase that `count` outputs read.
-inline int64_t phase_length(const PoolShape& s, int64_t count) {
-  return count + (s.kw - 1) * s.dil_w / s.stride_w + 1;
+/// Elements per phase that a chunk of outputs of the shape reads, rounded up to whole vectors.
+inline int64_t phase_pitch(const PoolShape& s) {
+  const int64_t outputs = std::min((s.ow + 63) / 64 * 64, kPoolChunk);
+  return outputs + (s.kw - 1) * s.dil_w / s.stride_w + 1;
 }
 
-/// What padding counts as: never chosen by a maximum, nothing in a sum.
+/// What padding counts as: never chosen by a maximum.
 template <class T>
 constexpr T lowest_value() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
@@ -40,38 +41,70 @@ namespace cresset {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Splits the input columns under the outputs from `first` on by their remainder modulo the
-/// stride: phases[q * pitch + i] = row[(first + i) * stride - pad + q], or `padding` outside.
-/// Every tap of the window then reads neighbours.
+/// The input rows under one chunk of outputs, split by column modulo the stride so that every tap
+/// of the window reads neighbours: phase q holds columns (first + i) * stride - pad + q.
 template <class T>
-void split_row(const PoolShape& s, const T* HWY_RESTRICT row, int64_t first, int64_t pitch,
-               T padding, T* HWY_RESTRICT phases) {
-  const hn::ScalableTag<T> d;
-  const int64_t step = s.stride_w, lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t q = 0; q < step; ++q) {
-    const int64_t at = first * step - s.pad_w + q;
-    const int64_t lo = at >= 0 ? 0 : std::min(pitch, (-at + step - 1) / step);
-    const int64_t hi = at >= s.w ? lo : std::clamp((s.w - 1 - at) / step + 1, lo, pitch);
-    T* to = phases + q * pitch;
-    std::fill_n(to, lo, padding);
-    int64_t i = lo;
-    if (step == 1) {
-      std::copy(row + at + lo, row + at + hi, to + lo);
-      i = hi;
-    } else if (step == 2) {
-      // The odd half of the last vector may lie behind the row: stop one output early.
-      for (; i + lanes < hi; i += lanes) {
-        hn::Vec<decltype(d)> even, odd;
-        hn::LoadInterleaved2(d, row + at + 2 * i, even, odd);
-        hn::StoreU(even, d, to + i);
-      }
+class SplitRows {
+ public:
+  SplitRows(const PoolShape& s, int64_t first, T padding) : s_(s), pitch_(phase_pitch(s)) {
+    for (int64_t q = 0; q < s.stride_w; ++q) {
+      const int64_t at = first * s.stride_w - s.pad_w + q, step = s.stride_w;
+      start_[q] = at;
+      lo_[q] = at >= 0 ? 0 : std::min(pitch_, (-at + step - 1) / step);
+      hi_[q] = at >= s.w ? lo_[q] : std::clamp((s.w - 1 - at) / step + 1, lo_[q], pitch_);
     }
-    for (; i < hi; ++i) to[i] = row[at + i * step];
-    std::fill(to + hi, to + pitch, padding);
+    std::fill_n(memory_, s.kh * s.stride_w * pitch_, padding);
   }
-}
 
-/// Rows of the input that the windows of output row `i` cover: begin, begin + dil_h, ... < end.
+  /// Loads the columns of one input row into row `slot` of the window.
+  void load(int64_t slot, const T* HWY_RESTRICT row) {
+    const int64_t step = s_.stride_w;
+    T* to = memory_ + slot * step * pitch_;
+    if (step == 1) {
+      std::copy(row + start_[0] + lo_[0], row + start_[0] + hi_[0], to + lo_[0]);
+      return;
+    }
+    // The phases of stride 2 differ by at most one element: split pairs, then the rest.
+    int64_t done = 0;
+    if (step == 2) done = split_pairs(row, to);
+    for (int64_t q = 0; q < step; ++q) {
+      T* phase = to + q * pitch_;
+      const T* from = row + start_[q];
+      if (done > lo_[q] && lo_[q] < hi_[q]) phase[lo_[q]] = from[lo_[q] * step];
+      for (int64_t i = std::max(lo_[q], done); i < hi_[q]; ++i) phase[i] = from[i * step];
+    }
+  }
+
+  /// Where output 0 of the chunk finds tap `tap` of row `slot`.
+  const T* tap(int64_t slot, int64_t tap) const {
+    const int64_t column = tap * s_.dil_w;
+    return memory_ + (slot * s_.stride_w + column % s_.stride_w) * pitch_ + column / s_.stride_w;
+  }
+
+ private:
+  /// Splits the elements that both phases have, in small vectors that suit short rows; returns
+  /// where it stopped.
+  int64_t split_pairs(const T* HWY_RESTRICT row, T* HWY_RESTRICT to) {
+    constexpr int64_t kLanes = hn::MaxLanes(hn::CappedTag<T, 16 / sizeof(T)>());
+    const hn::CappedTag<T, 16 / sizeof(T)> d;
+    int64_t i = std::max(lo_[0], lo_[1]);
+    const int64_t end = std::min(hi_[0], hi_[1]);
+    for (; i + kLanes <= end; i += kLanes) {
+      hn::Vec<decltype(d)> even, odd;
+      hn::LoadInterleaved2(d, row + start_[0] + 2 * i, even, odd);
+      hn::StoreU(even, d, to + i);
+      hn::StoreU(odd, d, to + pitch_ + i);
+    }
+    return i;
+  }
+
+  const PoolShape& s_;
+  const int64_t pitch_;
+  int64_t start_[kPoolStride], lo_[kPoolStride], hi_[kPoolStride];
+  HWY_ALIGN T memory_[kPoolRoom];
+};
+
+/// Input rows under output row `i`: begin, begin + dil_h, ... < end.
 struct RowRange {
   int64_t begin, end;
 };
@@ -81,102 +114,119 @@ inline RowRange rows_of(const PoolShape& s, int64_t i) {
   return {top + skipped * s.dil_h, std::min(s.h, top + (s.kh - 1) * s.dil_h + 1)};
 }
 
-/// Running maxima of a chunk of outputs and where they were found.
-template <class T>
-struct Maxima {
-  HWY_ALIGN T best[kPoolChunk + kPoolSlack];
-  HWY_ALIGN hwy::MakeSigned<T> index[kPoolChunk + kPoolSlack];
-};
-
-template <class T>
-void take_row(const PoolShape& s, const T* HWY_RESTRICT phases, int64_t pitch, int64_t count,
-              int64_t origin, Maxima<T>& m) {
-  using I = hwy::MakeSigned<T>;
-  const hn::ScalableTag<T> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto jump = hn::Set(di, static_cast<I>(s.stride_w * lanes));
-  HWY_ALIGN I multiples[kPoolSlack];
-  for (int64_t l = 0; l < lanes; ++l) multiples[l] = static_cast<I>(l * s.stride_w);
-  const auto ramp = hn::Load(di, multiples);
-  for (int64_t tap = 0; tap < s.kw; ++tap) {
-    const int64_t column = tap * s.dil_w;
-    const T* from = phases + column % s.stride_w * pitch + column / s.stride_w;
-    auto index = hn::Add(ramp, hn::Set(di, static_cast<I>(origin + column)));
-    for (int64_t j = 0; j < count; j += lanes) {
-      const auto value = hn::LoadU(d, from + j);
-      const auto best = hn::Load(d, m.best + j);
-      auto taken = hn::Gt(value, best);
-      if constexpr (std::is_floating_point_v<T>) taken = hn::Or(taken, hn::IsNaN(value));
-      hn::Store(hn::IfThenElse(taken, value, best), d, m.best + j);
-      const auto old = hn::Load(di, m.index + j);
-      hn::Store(hn::IfThenElse(hn::RebindMask(di, taken), index, old), di, m.index + j);
-      index = hn::Add(index, jump);
-    }
-  }
+/// Column of the first tap of output `j` that lies inside.
+inline int64_t first_column(const PoolShape& s, int64_t j) {
+  const int64_t left = j * s.stride_w - s.pad_w;
+  return left < 0 ? left + (-left + s.dil_w - 1) / s.dil_w * s.dil_w : left;
 }
 
 template <class T>
 void max_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) {
-  const int64_t longest = phase_length(s, std::min(s.ow, kPoolChunk)) + kPoolSlack;
-  HWY_ALIGN T phases[kPoolRoom];
-  Maxima<T> m;
-  for (int64_t i = 0; i < s.oh; ++i) {
-    const RowRange rows = rows_of(s, i);
-    for (int64_t j0 = 0; j0 < s.ow; j0 += kPoolChunk) {
-      const int64_t count = std::min(kPoolChunk, s.ow - j0), left = j0 * s.stride_w - s.pad_w;
-      std::fill_n(m.best, count + kPoolSlack, lowest_value<T>());
+  using I = hwy::MakeSigned<T>;
+  const hn::ScalableTag<T> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
+  HWY_ALIGN I ramp[kLanes];
+  for (int64_t l = 0; l < kLanes; ++l) ramp[l] = static_cast<I>(l * s.stride_w);
+  HWY_ALIGN T best_of[kPoolChunk];
+  HWY_ALIGN I index_of[kPoolChunk];
+  for (int64_t j0 = 0; j0 < s.ow; j0 += kPoolChunk) {
+    const int64_t count = std::min(kPoolChunk, s.ow - j0), left = j0 * s.stride_w - s.pad_w;
+    SplitRows<T> split(s, j0, lowest_value<T>());
+    for (int64_t i = 0; i < s.oh; ++i) {
+      const RowRange rows = rows_of(s, i);
+      int64_t slots = 0;
+      for (int64_t r = rows.begin; r < rows.end; r += s.dil_h) split.load(slots++, x + r * s.w);
+      for (int64_t j = 0; j < count; j += kLanes) {
+        auto best = hn::Set(d, lowest_value<T>());
+        auto index = hn::Set(di, I(-1));
+        for (int64_t slot = 0; slot < slots; ++slot) {
+          const int64_t row = (rows.begin + slot * s.dil_h) * s.w + left + j * s.stride_w;
+          for (int64_t tap = 0; tap < s.kw; ++tap) {
+            const auto value = hn::LoadU(d, split.tap(slot, tap) + j);
+            auto taken = hn::Gt(value, best);
+            if constexpr (std::is_floating_point_v<T>) taken = hn::Or(taken, hn::IsNaN(value));
+            const auto here =
+                hn::Add(hn::Load(di, ramp), hn::Set(di, static_cast<I>(row + tap * s.dil_w)));
+            best = hn::IfThenElse(taken, value, best);
+            index = hn::IfThenElse(hn::RebindMask(di, taken), here, index);
+          }
+        }
+        hn::Store(best, d, best_of + j);
+        hn::Store(index, di, index_of + j);
+      }
+      std::copy_n(best_of, count, y + i * s.ow + j0);
+      int64_t* to = indices + i * s.ow + j0;
       for (int64_t j = 0; j < count; ++j) {
-        const int64_t at = left + j * s.stride_w;
-        const int64_t skipped = at < 0 ? (-at + s.dil_w - 1) / s.dil_w : 0;
-        m.index[j] = static_cast<hwy::MakeSigned<T>>(rows.begin * s.w + at + skipped * s.dil_w);
+        // Nothing was larger than the lowest value: the first element inside is the maximum.
+        const bool none = index_of[j] < 0;
+        to[j] = none ? rows.begin * s.w + first_column(s, j0 + j) : index_of[j];
       }
-      for (int64_t r = rows.begin; r < rows.end; r += s.dil_h) {
-        split_row(s, x + r * s.w, j0, longest, lowest_value<T>(), phases);
-        take_row(s, phases, longest, count, r * s.w + left, m);
-      }
-      std::copy_n(m.best, count, y + i * s.ow + j0);
-      std::copy_n(m.index, count, indices + i * s.ow + j0);
     }
   }
+}
+
+/// Elements that the window at `start` along an axis of `size` divides by.
+inline int64_t axis_count(int64_t start, int64_t kernel, int64_t size, int64_t pad, bool padded) {
+  const int64_t end = std::min(start + kernel, size + pad);
+  if (padded) return end - start;
+  return std::max<int64_t>(0, std::min(end, size) - std::max<int64_t>(0, start));
 }
 
 template <class T>
-void sum_plane(const PoolShape& s, const T* x, T* y) {
+void avg_plane(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T* y) {
   const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t longest = phase_length(s, std::min(s.ow, kPoolChunk)) + kPoolSlack;
-  HWY_ALIGN T phases[kPoolRoom];
-  HWY_ALIGN T sums[kPoolChunk + kPoolSlack];
-  for (int64_t i = 0; i < s.oh; ++i) {
-    const RowRange rows = rows_of(s, i);
-    for (int64_t j0 = 0; j0 < s.ow; j0 += kPoolChunk) {
-      const int64_t count = std::min(kPoolChunk, s.ow - j0);
-      std::fill_n(sums, count + kPoolSlack, T(0));
-      for (int64_t r = rows.begin; r < rows.end; r += s.dil_h) {
-        split_row(s, x + r * s.w, j0, longest, T(0), phases);
-        for (int64_t tap = 0; tap < s.kw; ++tap) {
-          const int64_t column = tap * s.dil_w;
-          const T* from = phases + column % s.stride_w * longest + column / s.stride_w;
-          for (int64_t j = 0; j < count; j += lanes) {
-            hn::Store(hn::Add(hn::Load(d, sums + j), hn::LoadU(d, from + j)), d, sums + j);
+  constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
+  const bool padded = divisor.count_include_pad, fixed = divisor.divisor_override != 0;
+  HWY_ALIGN T mean_of[kPoolChunk];
+  HWY_ALIGN T width_of[kPoolChunk];
+  for (int64_t j0 = 0; j0 < s.ow; j0 += kPoolChunk) {
+    const int64_t count = std::min(kPoolChunk, s.ow - j0);
+    std::fill_n(width_of, kPoolChunk, T(1));
+    for (int64_t j = 0; j < count && !fixed; ++j) {
+      const int64_t left = (j0 + j) * s.stride_w - s.pad_w;
+      // A window of padding alone sums to 0, which any divisor keeps.
+      width_of[j] = static_cast<T>(
+          std::max<int64_t>(1, axis_count(left, s.kw, s.w, s.pad_w, padded)));
+    }
+    SplitRows<T> split(s, j0, T(0));
+    for (int64_t i = 0; i < s.oh; ++i) {
+      const RowRange rows = rows_of(s, i);
+      const int64_t top = i * s.stride_h - s.pad_h;
+      const int64_t height =
+          fixed ? divisor.divisor_override : axis_count(top, s.kh, s.h, s.pad_h, padded);
+      const auto high = hn::Set(d, static_cast<T>(fixed ? height : std::max<int64_t>(1, height)));
+      int64_t slots = 0;
+      for (int64_t r = rows.begin; r < rows.end; r += s.dil_h) split.load(slots++, x + r * s.w);
+      for (int64_t j = 0; j < count; j += kLanes) {
+        auto sum = hn::Zero(d);
+        for (int64_t slot = 0; slot < slots; ++slot) {
+          for (int64_t tap = 0; tap < s.kw; ++tap) {
+            sum = hn::Add(sum, hn::LoadU(d, split.tap(slot, tap) + j));
           }
         }
+        hn::Store(hn::Div(sum, hn::Mul(high, hn::Load(d, width_of + j))), d, mean_of + j);
       }
-      std::copy_n(sums, count, y + i * s.ow + j0);
+      std::copy_n(mean_of, count, y + i * s.ow + j0);
     }
   }
 }
 
-#define CRESSET_POOL_ROWS(NAME, T)                                                     \
-  void max_plane_##NAME(const PoolShape& s, const T* x, T* y, int64_t* indices) {      \
-    max_plane(s, x, y, indices);                                                       \
-  }                                                                                    \
-  void sum_plane_##NAME(const PoolShape& s, const T* x, T* y) { sum_plane(s, x, y); }
-CRESSET_POOL_ROWS(f32, float)
-CRESSET_POOL_ROWS(f64, double)
-CRESSET_POOL_ROWS(i64, int64_t)
-#undef CRESSET_POOL_ROWS
+#define CRESSET_MAX_PLANE(NAME, T)                                                \
+  void max_plane_##NAME(const PoolShape& s, const T* x, T* y, int64_t* indices) { \
+    max_plane(s, x, y, indices);                                                  \
+  }
+#define CRESSET_AVG_PLANE(NAME, T)                                                              \
+  void avg_plane_##NAME(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T* y) {  \
+    avg_plane(s, divisor, x, y);                                                                \
+  }
+CRESSET_MAX_PLANE(f32, float)
+CRESSET_MAX_PLANE(f64, double)
+CRESSET_MAX_PLANE(i64, int64_t)
+CRESSET_AVG_PLANE(f32, float)
+CRESSET_AVG_PLANE(f64, double)
+#undef CRESSET_MAX_PLANE
+#undef CRESSET_AVG_PLANE
 
 }  // namespace HWY_NAMESPACE
 }  // namespace cresset
@@ -185,25 +235,29 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cresset {
 
-#define CRESSET_POOL_ROWS(NAME, T)                                                      \
-  HWY_EXPORT(max_plane_##NAME);                                                         \
-  HWY_EXPORT(sum_plane_##NAME);                                                         \
-  void max_pool_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) {         \
-    HWY_DYNAMIC_DISPATCH(max_plane_##NAME)(s, x, y, indices);                           \
-  }                                                                                     \
-  void sum_pool_plane(const PoolShape& s, const T* x, T* y) {                           \
-    HWY_DYNAMIC_DISPATCH(sum_plane_##NAME)(s, x, y);                                    \
+#define CRESSET_MAX_PLANE(NAME, T)                                                    \
+  HWY_EXPORT(max_plane_##NAME);                                                       \
+  void max_pool_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) {       \
+    HWY_DYNAMIC_DISPATCH(max_plane_##NAME)(s, x, y, indices);                         \
   }
-CRESSET_POOL_ROWS(f32, float)
-CRESSET_POOL_ROWS(f64, double)
-CRESSET_POOL_ROWS(i64, int64_t)
-#undef CRESSET_POOL_ROWS
+#define CRESSET_AVG_PLANE(NAME, T)                                                              \
+  HWY_EXPORT(avg_plane_##NAME);                                                                 \
+  void avg_pool_plane(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T* y) {    \
+    HWY_DYNAMIC_DISPATCH(avg_plane_##NAME)(s, divisor, x, y);                                   \
+  }
+CRESSET_MAX_PLANE(f32, float)
+CRESSET_MAX_PLANE(f64, double)
+CRESSET_MAX_PLANE(i64, int64_t)
+CRESSET_AVG_PLANE(f32, float)
+CRESSET_AVG_PLANE(f64, double)
+#undef CRESSET_MAX_PLANE
+#undef CRESSET_AVG_PLANE
 
 bool pool_rows_fit(const PoolShape& s) {
-  const int64_t pitch = phase_length(s, std::min(s.ow, kPoolChunk)) + kPoolSlack;
   // float keeps indices in 32 bits, and a few outputs per row would leave most lanes idle.
-  return s.ow >= 4 && pitch * s.stride_w <= kPoolRoom &&
-         s.h * s.w + s.stride_w * (kPoolChunk + kPoolSlack) < std::numeric_limits<int32_t>::max();
+  return s.ow >= 4 && s.stride_w <= kPoolStride &&
+         s.kh * s.stride_w * phase_pitch(s) <= kPoolRoom &&
+         s.h * s.w < std::numeric_limits<int32_t>::max() - kPoolStride * kPoolChunk;
 }
 
 }  // namespace cresset

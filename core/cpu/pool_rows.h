@@ -1,4 +1,4 @@
-// The SIMD part of pooling: one output row from padded, phase-split input rows.
+// The SIMD part of pooling: whole output rows from padded input rows split by the stride.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,8 @@ void max_pool_plane(const PoolShape& s, const float* x, float* y, int64_t* indic
 void max_pool_plane(const PoolShape& s, const double* x, double* y, int64_t* indices);
 void max_pool_plane(const PoolShape& s, const int64_t* x, int64_t* y, int64_t* indices);
 
-/// Sums of the windows of one plane, padding counting as 0.
-void sum_pool_plane(const PoolShape& s, const float* x, float* y);
-void sum_pool_plane(const PoolShape& s, const double* x, double* y);
-void sum_pool_plane(const PoolShape& s, const int64_t* x, int64_t* y);
+/// One plane of average pooling; see avg_pool2d_forward.
+void avg_pool_plane(const PoolShape& s, const AvgPoolDivisor& divisor, const float* x, float* y);
+void avg_pool_plane(const PoolShape& s, const AvgPoolDivisor& divisor, const double* x, double* y);
 
 }  // namespace cresset
