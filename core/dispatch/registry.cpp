@@ -51,12 +51,13 @@ void call_row(Row row, bool in_place, Frame& f) {
   const RowInfo& info = row_info(row);
   int n = input_count(info.kind);
   std::array<Operand, 3> in{Operand(Scalar()), Operand(Scalar()), Operand(Scalar())};
-  for (int i = 0; i < n; ++i) in[i] = Arg<Operand>::read(f);
+  // A lone input, and the target of a write, must be a tensor.
+  for (int i = 0; i < n; ++i)
+    in[i] = n == 1 || (in_place && i == 0) ? Operand(f.tensor()) : Arg<Operand>::read(f);
   double params[8];
   for (int i = 0; i < info.param_count; ++i) params[i] = f.next();
   std::span<const double> p(params, info.param_count);
   if (in_place) {
-    CHECK(in[0].is_tensor(), Type, info.name, "_: expected a tensor to write to");
     ops::elementwise_(row, in[0].tensor(), {in.data() + 1, static_cast<size_t>(n - 1)}, p);
     f.begin_results(0);
     return;
@@ -122,9 +123,9 @@ struct RowSignature {
 };
 constexpr RowSignature row_signatures[] = {
     {"pow", "Tensor|Scalar self, Tensor|Scalar exponent"},
-    {"lerp", "Tensor self, Tensor end, Tensor|Scalar weight"},
-    {"addcmul", "Tensor self, Tensor tensor1, Tensor tensor2"},
-    {"addcdiv", "Tensor self, Tensor tensor1, Tensor tensor2"},
+    {"lerp", "Tensor|Scalar self, Tensor|Scalar end, Tensor|Scalar weight"},
+    {"addcmul", "Tensor|Scalar self, Tensor|Scalar tensor1, Tensor|Scalar tensor2"},
+    {"addcdiv", "Tensor|Scalar self, Tensor|Scalar tensor1, Tensor|Scalar tensor2"},
     {"heaviside", "Tensor|Scalar self, Tensor|Scalar values"},
 };
 

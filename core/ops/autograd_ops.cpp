@@ -113,6 +113,27 @@ Dims node_edges(const Tensor& x, const Dims& path) {
 
 bool same_tensor(const Tensor& a, const Tensor& b) { return a.same(b); }
 
+Scalar item(const Tensor& x) {
+  CHECK(x.numel() == 1, Value, "item: expected a tensor with one element, got shape ", x.sizes());
+  CHECK(!x.is_meta(), Device, "item: a meta tensor has no values");
+  return visit_dtype(x.dtype(), [&]<class T>() {
+    T v = *x.data<T>();
+    if constexpr (std::is_same_v<T, bool>) return Scalar(v);
+    else if constexpr (std::is_integral_v<T>) return Scalar(static_cast<int64_t>(v));
+    else if constexpr (requires { v.imag(); }) return Scalar(std::complex<double>(v));
+    else return Scalar(static_cast<double>(v));
+  });
+}
+
+int64_t get_default_dtype() { return static_cast<int64_t>(default_dtype()); }
+void put_default_dtype(DType dtype) { set_default_dtype(dtype); }
+
+Tensor to_device(const Tensor& x, Device device) {
+  if (x.device() == device) return x;
+  CHECK(device.is_meta(), NotImplemented, "to: no copy from ", x.device(), " to ", device);
+  return empty_strided(x.sizes(), x.strides(), {x.dtype(), device});
+}
+
 }  // namespace
 
 OP_TABLE(autograd) = {
@@ -141,6 +162,12 @@ OP_TABLE(autograd) = {
                    "Edges of a graph node."),
     op<same_tensor>("_same_tensor(Tensor a, Tensor b) -> bool", "private",
                     "Whether two handles mean one tensor object."),
+    op<item>("_item(Tensor self) -> Scalar", "private", "The value of a one-element tensor."),
+    op<get_default_dtype>("_default_dtype() -> int", "private", "The default float dtype."),
+    op<put_default_dtype>("_set_default_dtype(ScalarType dtype) -> ()", "private",
+                          "Sets the default float dtype."),
+    op<to_device>("_to_device(Tensor self, Device device) -> Tensor", "private",
+                  "The tensor on another device; itself when it is there."),
 };
 OP_TABLE_END(autograd);
 

@@ -84,7 +84,7 @@ OP_TABLE(copy) = {
               "A copy of the values."),
     op<contiguous>("contiguous(Tensor self) -> Tensor", "method",
                    "The tensor itself when row-major, else a row-major copy."),
-    op<to_dtype>("to_dtype(Tensor self, ScalarType dtype) -> Tensor", "private",
+    op<to_dtype>("_to_dtype(Tensor self, ScalarType dtype) -> Tensor", "private",
                  "The values cast to a dtype; the tensor itself when it has that dtype."),
     op<copy_>("copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)", "method",
               "Writes the values of `src`, broadcast and cast, into the tensor."),

@@ -73,24 +73,24 @@ const widths = {
 function writeArg(arg, op, at) {
   const x = local(arg.js);
   const where = `"${op.js}", "${arg.js}"`;
-  const assign = (value) => `f[${at}] = ${value};`;
+  const assign = (value) => `$f[${at}] = ${value};`;
   switch (arg.type) {
-    case "Tensor": return assign(`id(${x}, ${where})`);
-    case "Tensor?": return assign(`idOrNone(${x}, ${where})`);
-    case "int": return assign(`int(${x}, ${where})`);
-    case "float": return assign(`float(${x}, ${where})`);
-    case "bool": return assign(`flag(${x}, ${where})`);
-    case "bool?": return assign(`flagOrNone(${x}, ${where})`);
-    case "ScalarType": return assign(`dtypeCode(${x}, ${where})`);
-    case "ScalarType?": return assign(`dtypeOrNone(${x}, ${where})`);
-    case "Device": return assign(`deviceCode(${x})`);
-    case "Device?": return assign(`deviceOrNone(${x})`);
-    case "Scalar": return `scalar(${at}, ${x}, ${where});`;
-    case "Scalar?": return `scalarOrNone(${at}, ${x}, ${where});`;
-    case "Tensor|Scalar": return `operand(${at}, ${x}, ${where});`;
-    case "Tensor|Scalar?": return `operandOrNone(${at}, ${x}, ${where});`;
-    case "int?": return `intOrNone(${at}, ${x}, ${where});`;
-    case "float?": return `floatOrNone(${at}, ${x}, ${where});`;
+    case "Tensor": return assign(`$id(${x}, ${where})`);
+    case "Tensor?": return assign(`$idOrNone(${x}, ${where})`);
+    case "int": return assign(`$int(${x}, ${where})`);
+    case "float": return assign(`$float(${x}, ${where})`);
+    case "bool": return assign(`$flag(${x}, ${where})`);
+    case "bool?": return assign(`$flagOrNone(${x}, ${where})`);
+    case "ScalarType": return assign(`$dtypeCode(${x}, ${where})`);
+    case "ScalarType?": return assign(`$dtypeOrNone(${x}, ${where})`);
+    case "Device": return assign(`$deviceCode(${x})`);
+    case "Device?": return assign(`$deviceOrNone(${x})`);
+    case "Scalar": return `$scalar(${at}, ${x}, ${where});`;
+    case "Scalar?": return `$scalarOrNone(${at}, ${x}, ${where});`;
+    case "Tensor|Scalar": return `$operand(${at}, ${x}, ${where});`;
+    case "Tensor|Scalar?": return `$operandOrNone(${at}, ${x}, ${where});`;
+    case "int?": return `$intOrNone(${at}, ${x}, ${where});`;
+    case "float?": return `$floatOrNone(${at}, ${x}, ${where});`;
     default: return null;
   }
 }
@@ -99,14 +99,14 @@ function writeList(arg, op, at) {
   const x = local(arg.js);
   const rest = `${at}, ${x}, "${op.js}", "${arg.js}"`;
   switch (arg.type) {
-    case "int[]": return `ints(${rest}, ${arg.repeat})`;
-    case "int[]?": return `intsOrNone(${rest}, ${arg.repeat})`;
-    case "float[]": return `floats(${rest})`;
-    case "float[]?": return `floatsOrNone(${rest})`;
-    case "Scalar[]": return `scalars(${rest})`;
-    case "Tensor[]": return `tensors(${rest})`;
-    case "Tensor?[]": return `tensorsOrNone(${rest})`;
-    case "str": return `text(${rest})`;
+    case "int[]": return `$ints(${rest}, ${arg.repeat})`;
+    case "int[]?": return `$intsOrNone(${rest}, ${arg.repeat})`;
+    case "float[]": return `$floats(${rest})`;
+    case "float[]?": return `$floatsOrNone(${rest})`;
+    case "Scalar[]": return `$scalars(${rest})`;
+    case "Tensor[]": return `$tensors(${rest})`;
+    case "Tensor?[]": return `$tensorsOrNone(${rest})`;
+    case "str": return `$text(${rest})`;
     default: throw new Error(`gen: cannot write an argument of type "${arg.type}"`);
   }
 }
@@ -115,21 +115,21 @@ function writeArgs(op) {
   const lines = [];
   let fixed = 0;
   let moving = false;
-  const at = (offset) => (moving ? (offset ? `p + ${offset}` : "p") : String(offset));
+  const at = (offset) => (moving ? (offset ? `$p + ${offset}` : "$p") : String(offset));
   for (const arg of op.args) {
     const names = choices(arg.type);
     const width = names ? 1 : widths[arg.type];
     if (width) {
-      if (moving && fixed === 0) lines.push(`need(p, 64);`);
+      if (moving && fixed === 0) lines.push(`$need($p, 64);`);
       lines.push(
         names
-          ? `f[${at(fixed)}] = choice(${local(arg.js)}, ${JSON.stringify(names)}, "${op.js}", "${arg.js}");`
+          ? `$f[${at(fixed)}] = $choice(${local(arg.js)}, ${JSON.stringify(names)}, "${op.js}", "${arg.js}");`
           : writeArg(arg, op, at(fixed)),
       );
       fixed += width;
     } else {
       const call = writeList(arg, op, at(fixed));
-      lines.push(moving ? `p = ${call};` : `let p = ${call};`);
+      lines.push(moving ? `$p = ${call};` : `let $p = ${call};`);
       moving = true;
       fixed = 0;
     }
@@ -155,16 +155,16 @@ const camelish = (n) => n.replace(/_([a-z])/g, (_, c) => c.toUpperCase());
 
 function result(op) {
   const { id, ret } = op;
-  if (op.js === "_getGrad") return `return oneOrNull(${id});`;
+  if (op.js === "_getGrad") return `return $oneOrNull(${id});`;
   switch (ret.kind) {
-    case "none": return `none(${id});`;
-    case "self": return `none(${id});\n  return ${local(op.args[0].js)};`;
-    case "tensor": return `return one(${id});`;
-    case "tensors": return `return many(${id}) as Tensor[];`;
-    case "ints": return `return numbers(${id});`;
+    case "none": return `$none(${id});`;
+    case "self": return `$none(${id});\n  return ${local(op.args[0].js)};`;
+    case "tensor": return `return $one(${id});`;
+    case "tensors": return `return $many(${id}) as Tensor[];`;
+    case "ints": return `return $numbers(${id});`;
     case "named":
-      return `return named(${id}, ${JSON.stringify(ret.names.map(camelish))} as const);`;
-    default: return `return value(${id}) as ${returns.value(ret)};`;
+      return `return $named(${id}, ${JSON.stringify(ret.names.map(camelish))} as const);`;
+    default: return `return $value(${id}) as ${returns.value(ret)};`;
   }
 }
 
@@ -224,8 +224,8 @@ function resolveNamed(op) {
   const positional = op.args.filter((a) => !a.keywordOnly);
   const lines = [
     "const last = arguments.length > " + (hasSelf(op) ? 1 : 0) + " ? arguments[arguments.length - 1] : undefined;",
-    "if (isOptions(last)) {",
-    `  checkNames("${op.js}", last, ${JSON.stringify(named.map((a) => a.js))});`,
+    "if ($isOptions(last)) {",
+    `  $checkNames("${op.js}", last, ${JSON.stringify(named.map((a) => a.js))});`,
   ];
   for (const a of named) {
     const x = local(a.js);
@@ -235,7 +235,7 @@ function resolveNamed(op) {
   lines.push("}");
   if (!positional.some((a) => a.type === "int[]" && isVariadic(op))) {
     const most = positional.length;
-    lines.push(`else if (arguments.length > ${most}) checkCount("${op.js}", arguments.length, ${most});`);
+    lines.push(`else if (arguments.length > ${most}) $checkCount("${op.js}", arguments.length, ${most});`);
   }
   return lines;
 }
@@ -258,7 +258,7 @@ function emitFunction(op) {
   if (variadic) {
     const x = local(positional.at(-1).js);
     body.push(
-      `if (typeof ${x} === "number") ${x} = [${x}, ...(isOptions(last) ? more.slice(0, -1) : more)];`,
+      `if (typeof ${x} === "number") ${x} = [${x}, ...($isOptions(last) ? more.slice(0, -1) : more)];`,
     );
   }
   for (const a of op.args)
@@ -268,7 +268,7 @@ function emitFunction(op) {
     } else if (!optional(a) && a.type.startsWith("Tensor?") === false) {
       const x = local(a.js);
       if (a.type.includes("Scalar") && a.type !== "ScalarType")
-        body.push(`if (${x} === undefined) missing("${op.js}", "${a.js}");`);
+        body.push(`if (${x} === undefined) $missing("${op.js}", "${a.js}");`);
     }
   body.push(...writeArgs(op));
   body.push(result(op));
@@ -298,10 +298,44 @@ export function emitOps(ops) {
 /* eslint-disable */
 import type { Complex, DeviceLike, DType, Scalar } from "./dtype.js";
 import {
-  checkCount, checkNames, choice, deviceCode, deviceOrNone, dtypeCode, dtypeOrNone, f, flag,
-  flagOrNone, float, floatOrNone, floats, floatsOrNone, id, idOrNone, int, intOrNone, ints,
-  intsOrNone, isOptions, many, missing, named, need, none, numbers, one, oneOrNull, operand,
-  operandOrNone, scalar, scalarOrNone, scalars, tensors, tensorsOrNone, text, value,
+  checkCount as $checkCount,
+  checkNames as $checkNames,
+  choice as $choice,
+  deviceCode as $deviceCode,
+  deviceOrNone as $deviceOrNone,
+  dtypeCode as $dtypeCode,
+  dtypeOrNone as $dtypeOrNone,
+  f as $f,
+  flag as $flag,
+  flagOrNone as $flagOrNone,
+  float as $float,
+  floatOrNone as $floatOrNone,
+  floats as $floats,
+  floatsOrNone as $floatsOrNone,
+  id as $id,
+  idOrNone as $idOrNone,
+  int as $int,
+  intOrNone as $intOrNone,
+  ints as $ints,
+  intsOrNone as $intsOrNone,
+  isOptions as $isOptions,
+  many as $many,
+  missing as $missing,
+  named as $named,
+  need as $need,
+  none as $none,
+  numbers as $numbers,
+  one as $one,
+  oneOrNull as $oneOrNull,
+  operand as $operand,
+  operandOrNone as $operandOrNone,
+  scalar as $scalar,
+  scalarOrNone as $scalarOrNone,
+  scalars as $scalars,
+  tensors as $tensors,
+  tensorsOrNone as $tensorsOrNone,
+  text as $text,
+  value as $value,
   type Named,
 } from "./frame.js";
 import type { Tensor } from "./tensor.js";

@@ -1,0 +1,64 @@
+// The package's entry: torch's names.
+import { backend } from "./backend.js";
+import * as ops from "./ops.gen.js";
+import { Tensor } from "./tensor.js";
+
+ops.installMethods(Tensor.prototype);
+
+export { Tensor } from "./tensor.js";
+export type { BackwardOptions, ToOptions } from "./tensor.js";
+export * from "./torch.gen.js";
+export * from "./errors.js";
+export {
+  asFloat,
+  bfloat16,
+  bool,
+  cdouble,
+  cfloat,
+  channelsLast,
+  channelsLast3d,
+  Complex,
+  complex64,
+  complex128,
+  complexScalar,
+  contiguousFormat,
+  Device,
+  device,
+  double,
+  DType,
+  float,
+  float16,
+  float32,
+  float64,
+  FloatScalar,
+  half,
+  int,
+  int16,
+  int32,
+  int64,
+  int8,
+  long,
+  preserveFormat,
+  short,
+  uint8,
+} from "./dtype.js";
+export type { DeviceLike, Scalar } from "./dtype.js";
+export { frombuffer, tensor } from "./convert.js";
+export type { Nested, TensorData, TensorOptions, TypedArray } from "./convert.js";
+export { enableGrad, noGrad, setGradEnabled } from "./autograd.js";
+export * as autograd from "./autograd.js";
+export * as memory from "./memory.js";
+export { Slice, slice } from "./indexing.js";
+export type { Index } from "./indexing.js";
+export { setPrintoptions } from "./print.js";
+
+/** Ready at once on Node; awaited in a browser, where the core is fetched. */
+export async function init(): Promise<void> {}
+
+/** Number of CPU threads; setNumThreads changes it. */
+export function getNumThreads(): number {
+  return backend.threads();
+}
+export function setNumThreads(n: number): void {
+  backend.threads(n);
+}
