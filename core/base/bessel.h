@@ -13,36 +13,42 @@ inline double special_bessel_j1(double x) { return ::j1(x); }
 inline double special_bessel_y0(double x) { return ::y0(x); }
 inline double special_bessel_y1(double x) { return ::y1(x); }
 
-/// exp(-x) I_order(x) for x >= 0, order 0 or 1: power series, or Abramowitz-Stegun 9.7.1.
-inline double scaled_bessel_i(double x, int order) {
-  if (x > 25) {
-    if (std::isinf(x)) return 0;
-    double term = 1, sum = 1;
-    for (int k = 1; k < 40 && std::abs(term) > 1e-17; ++k) {
-      term *= ((2 * k - 1.0) * (2 * k - 1.0) - 4.0 * order) / (8 * x * k);
-      sum += term;
-    }
-    return sum / std::sqrt(2 * pi * x);
-  }
+/// I_order(x) for x >= 0 of moderate size, order 0 or 1, by its power series.
+inline double bessel_i_series(double x, int order) {
   const double z = x * x / 4;
   double term = order == 0 ? 1 : x / 2;
   double sum = term;
   for (int k = 1; term > sum * 1e-17; ++k) sum += term *= z / (k * (k + order));
-  return sum * std::exp(-x);
+  return sum;
 }
 
-inline double special_i0e(double x) { return scaled_bessel_i(std::abs(x), 0); }
-inline double special_i1e(double x) { return std::copysign(scaled_bessel_i(std::abs(x), 1), x); }
-
-// exp in two halves: I stays finite a little beyond the range of exp.
-inline double i0(double x) {
-  const double half = std::exp(std::abs(x) / 2);
-  return std::isinf(x) ? infinity : special_i0e(x) * half * half;
+/// exp(-x) I_order(x) for large x, Abramowitz-Stegun 9.7.1.
+inline double bessel_i_asymptotic(double x, int order) {
+  if (std::isinf(x)) return 0;
+  double term = 1, sum = 1;
+  for (int k = 1; k < 40 && std::abs(term) > 1e-17; ++k) {
+    term *= ((2 * k - 1.0) * (2 * k - 1.0) - 4.0 * order) / (8 * x * k);
+    sum += term;
+  }
+  return sum / std::sqrt(2 * pi * x);
 }
+
+/// I_order(x) or exp(-x) I_order(x), for x >= 0.
+inline double bessel_i(double x, int order, bool scaled) {
+  if (x <= 25) return bessel_i_series(x, order) * (scaled ? std::exp(-x) : 1);
+  const double y = bessel_i_asymptotic(x, order);
+  if (scaled || std::isinf(x)) return scaled ? y : x;
+  // exp in two halves: I stays finite a little beyond the range of exp.
+  const double half = std::exp(x / 2);
+  return y * half * half;
+}
+
+inline double i0(double x) { return bessel_i(std::abs(x), 0, false); }
 inline double special_i1(double x) {
-  const double half = std::exp(std::abs(x) / 2);
-  return std::isinf(x) ? x : special_i1e(x) * half * half;
+  return std::copysign(bessel_i(std::abs(x), 1, false), x);
 }
+inline double special_i0e(double x) { return bessel_i(std::abs(x), 0, true); }
+inline double special_i1e(double x) { return std::copysign(bessel_i(std::abs(x), 1, true), x); }
 
 /// exp(x) K_order(x) for x > 0: the integral of exp(-x (cosh t - 1)) cosh(order t) over t >= 0 by
 /// the trapezoidal rule, which converges exponentially (Trefethen and Weideman, SIAM Review 2014).

@@ -56,7 +56,8 @@ inline double zeta_positive(double s, double q) {
                                   -691.0 / 2730, 7.0 / 6,  -3617.0 / 510,  43867.0 / 798,
                                   -174611.0 / 330};
   double sum = 0;
-  for (; q < 12; q += 1) {
+  // Far enough for the expansion, or until the terms vanish, which is sooner for a large s.
+  for (const double enough = 12 + s; q < enough; q += 1) {
     const double term = std::pow(q, -s);
     sum += term;
     if (term < sum * 1e-18 || std::isinf(sum)) return sum;
@@ -84,7 +85,7 @@ inline double special_zeta(double s, double q) {
   const double f = q + count;
   const double sign = std::fmod(s, 2) == 0 ? 1 : -1;
   return zeta_positive(s, f) +
-         sign * (zeta_positive(s, 1 - f) - zeta_positive(s, count + 1 - f));
+         sign * (zeta_positive(s, -(q + (count - 1))) - zeta_positive(s, 1 - q));
 }
 
 /// The n-th derivative of digamma.
@@ -177,11 +178,34 @@ inline double gamma_upper_uniform(double a, double x) {
          std::exp(-a * eta * eta / 2) / std::sqrt(2 * pi * a) * c0;
 }
 
-/// Whether incomplete_gamma gives P (lower) or Q (upper); each is computed where it is small.
+/// lgamma(1 + a) for a > 0; for small a, where 1 + a would round, by its Taylor series.
+inline double lgamma_1p(double a) {
+  if (a > 1e-3) return std::lgamma(1 + a);
+  return a * (-0.57721566490153286061 +
+              a * (0.82246703342411321824 -
+                   a * (0.40068563438653142847 -
+                        a * (0.27058080842778454788 - a * 0.20738555102867398527))));
+}
+
+/// Q(a, x) for small x and a, where 1 - P would cancel: 1 - x^a / gamma(a + 1) without its series.
+inline double gamma_upper_small(double a, double x) {
+  double term = 1, sum = 0;
+  for (double n = 1; n < 60 && std::abs(term) > 1e-18; n += 1) {
+    term *= -x / n;
+    sum += term / (a + n);
+  }
+  const double log_power = a * std::log(x) - lgamma_1p(a);
+  return -std::expm1(log_power) - std::exp(log_power) * a * sum;
+}
+
+/// P(a, x), or Q(a, x) if `upper`, for finite positive arguments.
 inline double incomplete_gamma(double a, double x, bool upper) {
   if (a > 1e5 && x > 0.5 * a && x < 2 * a) {
     const double q = gamma_upper_uniform(a, x);
     return upper ? q : 1 - q;
+  }
+  if (upper && x <= 1.1 && a <= (x <= 0.5 ? -0.4 / std::log(x) : 1.1 * x)) {
+    return gamma_upper_small(a, x);
   }
   const double prefactor = gamma_prefactor(a, x);
   if (x < a + 1) {

@@ -314,20 +314,23 @@ HWY_INLINE Vec<double> erf(Vec<double> x) {
   return select(x == x, y, x);
 }
 
-/// A rational function, fitted for |x| < 3.93; beyond, erf rounds to 1 in float.
+/// A rational function, fitted for |x| < 3.93. From 3.92 on erf rounds to 1 in float; it must be
+/// exactly that, as 1 + erf(x) is multiplied by large x in gelu.
 HWY_INLINE Vec<float> erf(Vec<float> x) {
+  using V = Vec<float>;
   constexpr double p[] = {1.1283791453778789,    0.1907824674630138,    0.052790112329788884,
                           0.0037795532514798167, 0.0002848077488105372, 2.041985932367036e-06};
-  constexpr double q[] = {1,
+  constexpr double q[] = {1.0,
                           0.5024092793531326,
                           0.11425696491008701,
                           0.014997324111283256,
                           0.0011651999572132544,
                           3.800418888397484e-05};
-  const Vec<float> a = clamp_number(x, -3.93, 3.93);
-  const Vec<float> z = a * a;
-  const Vec<float> y = a * polynomial(z, p) / polynomial(z, q);
-  return select(x == x, y, x);
+  const V a = clamp_number(x, -3.93, 3.93);
+  const V z = a * a;
+  const V y = clamp_number(a * polynomial(z, p) / polynomial(z, q), -1, 1);
+  const V saturated = select(abs(x) < 3.92, y, copysign(V(1), x));
+  return select(x == x, saturated, x);
 }
 
 #undef VEC_FN
