@@ -1,5 +1,5 @@
 // Turns the JSON encoding of the recorded cases into Cresset's values, and into plain arrays.
-import { camelCase, fn, lookUp, method, type TensorLike, type TypedArray } from "./api.js";
+import { camelCase, fn, lookUp, method, Missing, type TensorLike, type TypedArray } from "./api.js";
 import type { Fixture } from "./fixtures.js";
 
 /** A tensor of a case: the key of its array and how PyTorch held it. */
@@ -185,6 +185,6 @@ export function pythonNumber(text: unknown): number {
 
 function constant(name: string): unknown {
   const value = lookUp(name);
-  if (value === undefined) throw new Error(`torch.${name} does not exist`);
+  if (value === undefined) throw new Missing(`torch.${name} does not exist`);
   return value;
 }
