@@ -2,6 +2,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "core/cpu/conv_direct.h"
 #include "core/cpu/conv_raw.h"
 #include "core/cpu/parallel.h"
 
@@ -14,6 +15,20 @@ int64_t volume(const ConvNdShape::Extent& e) { return e[0] * e[1] * e[2]; }
 /// oneDNN is asked for shapes where every tensor has elements.
 bool ask_onednn(const ConvNdShape& s) {
   return s.n * s.c_in * s.c_out * volume(s.in) * volume(s.out) != 0 && !in_parallel_region();
+}
+
+// Where the own kernels are faster (measured on AVX-512): kernels of one element, which are plain
+// matrix products, and first layers, whose result oneDNN computes in blocked form and copies back.
+
+bool is_pointwise(const ConvNdShape& s) {
+  const ConvNdShape::Extent ones{1, 1, 1};
+  return s.groups == 1 && s.kernel == ones && s.stride == ones && s.in == s.out;
+}
+bool prefer_own_forward(const ConvNdShape& s) {
+  return is_pointwise(s) || (s.groups == 1 && s.c_in <= 4 && conv_direct_fits<float>(s));
+}
+bool prefer_own_backward_input(const ConvNdShape& s) {
+  return is_pointwise(s) || (s.groups == 1 && s.c_in <= 4);
 }
 
 }  // namespace
@@ -37,7 +52,8 @@ template <class T>
 void conv_forward(const ConvNdShape& s, const T* x, const T* w, const T* bias, T* y) {
 #if CRESSET_ONEDNN
   if constexpr (std::is_same_v<T, float>) {
-    if (ask_onednn(s) && conv_onednn_forward(s, x, w, bias, y)) return;
+    const bool ask = ask_onednn(s) && !prefer_own_forward(s);
+    if (ask && conv_onednn_forward(s, x, w, bias, y)) return;
   }
 #endif
   conv_own_forward(s, x, w, bias, y);
@@ -47,7 +63,8 @@ template <class T>
 void conv_backward_input(const ConvNdShape& s, const T* gy, const T* w, T* gx) {
 #if CRESSET_ONEDNN
   if constexpr (std::is_same_v<T, float>) {
-    if (ask_onednn(s) && conv_onednn_backward_input(s, gy, w, gx)) return;
+    const bool ask = ask_onednn(s) && !prefer_own_backward_input(s);
+    if (ask && conv_onednn_backward_input(s, gy, w, gx)) return;
   }
 #endif
   conv_own_backward_input(s, gy, w, gx);
@@ -57,7 +74,8 @@ template <class T>
 void conv_backward_weight(const ConvNdShape& s, const T* x, const T* gy, T* gw, T* gb) {
 #if CRESSET_ONEDNN
   if constexpr (std::is_same_v<T, float>) {
-    if (ask_onednn(s) && conv_onednn_backward_weight(s, x, gy, gw, gb)) return;
+    const bool ask = ask_onednn(s) && !is_pointwise(s);
+    if (ask && conv_onednn_backward_weight(s, x, gy, gw, gb)) return;
   }
 #endif
   conv_own_backward_weight(s, x, gy, gw, gb);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/cpu/conv_direct.h"
 #include "core/cpu/conv_raw.h"
 #include "core/cpu/gemm.h"
 #include "core/cpu/parallel.h"
@@ -223,9 +224,13 @@ template <class T>
 void conv_own_forward(const ConvNdShape& s, const T* x, const T* w, const T* bias, T* y) {
   const Sizes size(s);
   if (s.n * s.c_out * size.out == 0) return;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!is_pointwise(s) && conv_direct_fits<T>(s)) return conv_direct_forward(s, x, w, bias, y);
+  }
   const int64_t depth = size.ci * size.taps;
   const bool pointwise = is_pointwise(s);
-  int64_t width = block_width<T>(depth, size.out);
+  // A pointwise block also holds its result, to which the bias is added while it is cached.
+  int64_t width = block_width<T>(pointwise ? 2 * (depth + size.co) : depth, size.out);
   int64_t blocks = ceil_div(size.out, width);
   const int64_t images = s.n * s.groups;
   const int64_t pieces = piece_limit(std::max(images * blocks, int64_t{num_threads()}),
@@ -247,13 +252,14 @@ void conv_own_forward(const ConvNdShape& s, const T* x, const T* w, const T* bia
       unroll(s, from, size.ci, begin, end, part);
       columns = {part, depth, end - begin, end - begin, 1};
     }
-    if (bias != nullptr) {
-      for (int64_t c = 0; c < size.co; ++c) {
-        std::fill_n(to + c * size.out, end - begin, bias[group * size.co + c]);
-      }
-    }
     gemm<T>({w + group * size.co * depth, size.co, depth, depth, 1}, columns,
-            {to, size.co, end - begin, size.out, 1}, bias != nullptr ? T(1) : T(0));
+            {to, size.co, end - begin, size.out, 1}, T(0));
+    if (bias == nullptr) return;
+    for (int64_t c = 0; c < size.co; ++c) {
+      T* row = to + c * size.out;
+      const T shift = bias[group * size.co + c];
+      for (int64_t i = 0; i < end - begin; ++i) row[i] = add(row[i], shift);
+    }
   });
 }
 
@@ -261,6 +267,11 @@ template <class T>
 void conv_own_backward_input(const ConvNdShape& s, const T* gy, const T* w, T* gx) {
   const Sizes size(s);
   if (s.n * s.c_in * size.in == 0) return;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!is_pointwise(s) && conv_direct_backward_fits<T>(s)) {
+      return conv_direct_backward_input(s, gy, w, gx);
+    }
+  }
   const bool pointwise = is_pointwise(s);
   const int64_t images = s.n * s.groups;
   // Channels of an image are independent: they are cut when the images do not fill the threads.

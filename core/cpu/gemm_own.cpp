@@ -14,173 +14,12 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "core/cpu/gemm_tile-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace cresset {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// Tile of kRows x kCols elements of C that lives in registers; two vectors wide.
-template <class T>
-struct TileShape {
-  static constexpr int kLanes = static_cast<int>(hn::MaxLanes(hn::ScalableTag<T>()));
-  static constexpr int kRows = HWY_MAX_BYTES >= 64 ? 12 : HWY_MAX_BYTES >= 32 ? 6 : 4;
-  static constexpr int kVecs = 2;
-  static constexpr int kCols = kVecs * kLanes;
-};
-
-/// Where a tile's result goes and how it is scaled.
-template <class T>
-struct TileOut {
-  T* c;
-  int64_t row_stride, col_stride;
-  int rows, cols;
-  T alpha, beta;
-};
-
-/// Stores a tile that is cut off or whose columns are not adjacent; `tile` is kCols wide.
-template <class T>
-void store_scattered(const T* HWY_RESTRICT tile, const TileOut<T>& out) {
-  for (int i = 0; i < out.rows; ++i) {
-    const T* from = tile + i * TileShape<T>::kCols;
-    T* to = out.c + i * out.row_stride;
-    for (int j = 0; j < out.cols; ++j) {
-      T& c = to[j * out.col_stride];
-      c = out.beta == T(0) ? out.alpha * from[j] : out.alpha * from[j] + out.beta * c;
-    }
-  }
-}
-
-/// out = alpha * A[kR x k] @ B[k x kV vectors] + beta * out. `b` must be readable for whole
-/// vectors. Packed A is kR elements for each step of k, else its strides are (a_row, a_col).
-template <int kR, int kV, bool kPacked, class T>
-void tile(int64_t k, const T* HWY_RESTRICT a, int64_t a_row, int64_t a_col,
-          const T* HWY_RESTRICT b, int64_t b_row, const TileOut<T>& out) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr int kLanes = TileShape<T>::kLanes;
-  V acc[kR][kV];
-  HWY_UNROLL(16)
-  for (int i = 0; i < kR; ++i) {
-    HWY_UNROLL(2)
-    for (int v = 0; v < kV; ++v) acc[i][v] = hn::Zero(d);
-  }
-  for (int64_t p = 0; p < k; ++p) {
-    V row[kV];
-    HWY_UNROLL(2)
-    for (int v = 0; v < kV; ++v) row[v] = hn::LoadU(d, b + v * kLanes);
-    HWY_UNROLL(16)
-    for (int i = 0; i < kR; ++i) {
-      const V x = hn::Set(d, kPacked ? a[i] : a[i * a_row]);
-      HWY_UNROLL(2)
-      for (int v = 0; v < kV; ++v) acc[i][v] = hn::MulAdd(x, row[v], acc[i][v]);
-    }
-    a += kPacked ? kR : a_col;
-    b += b_row;
-  }
-  if (out.col_stride != 1 || out.cols < kV * kLanes) {
-    HWY_ALIGN T spill[kR * TileShape<T>::kCols];
-    HWY_UNROLL(16)
-    for (int i = 0; i < kR; ++i) {
-      HWY_UNROLL(2)
-      for (int v = 0; v < kV; ++v) {
-        hn::StoreU(acc[i][v], d, spill + i * TileShape<T>::kCols + v * kLanes);
-      }
-    }
-    store_scattered(spill, out);
-    return;
-  }
-  const V alpha = hn::Set(d, out.alpha), beta = hn::Set(d, out.beta);
-  HWY_UNROLL(16)
-  for (int i = 0; i < kR; ++i) {
-    HWY_UNROLL(2)
-    for (int v = 0; v < kV; ++v) {
-      T* to = out.c + i * out.row_stride + v * kLanes;
-      V value = hn::Mul(acc[i][v], alpha);
-      if (out.beta != T(0)) value = hn::MulAdd(hn::LoadU(d, to), beta, value);
-      hn::StoreU(value, d, to);
-    }
-  }
-}
-
-template <class T>
-using TileFn = void (*)(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
-                        int64_t b_row, const TileOut<T>& out);
-
-/// The tile function of `rows` rows, found by halving down from the full height.
-template <class T, int kV, bool kPacked, int kR = TileShape<T>::kRows>
-TileFn<T> tile_of(int rows) {
-  if constexpr (kR > 1) {
-    if (rows < kR) return tile_of<T, kV, kPacked, kR - 1>(rows);
-  }
-  return &tile<kR, kV, kPacked, T>;
-}
-
-/// dst[p * width + i] = src[i * src_row + p] for i < rows, p < k: packs lines that run along k.
-template <class T>
-void pack_transposed(const T* HWY_RESTRICT src, int64_t src_row, int rows, int64_t k,
-                     T* HWY_RESTRICT dst, int64_t width) {
-  int i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  constexpr int kStep = 16 / sizeof(T);
-  const hn::CappedTag<T, kStep> d;
-  for (; i + kStep <= rows; i += kStep) {
-    const T* from = src + i * src_row;
-    T* to = dst + i;
-    int64_t p = 0;
-    for (; p + kStep <= k; p += kStep) {
-      const auto r0 = hn::LoadU(d, from + p), r1 = hn::LoadU(d, from + src_row + p);
-      if constexpr (kStep == 2) {
-        hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to + p * width);
-        hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + (p + 1) * width);
-      } else {
-        const auto r2 = hn::LoadU(d, from + 2 * src_row + p);
-        const auto r3 = hn::LoadU(d, from + 3 * src_row + p);
-        // Two rounds of interleaving are a 4x4 transpose.
-        const auto t0 = hn::InterleaveLower(d, r0, r2), t1 = hn::InterleaveLower(d, r1, r3);
-        const auto t2 = hn::InterleaveUpper(d, r0, r2), t3 = hn::InterleaveUpper(d, r1, r3);
-        hn::StoreU(hn::InterleaveLower(d, t0, t1), d, to + p * width);
-        hn::StoreU(hn::InterleaveUpper(d, t0, t1), d, to + (p + 1) * width);
-        hn::StoreU(hn::InterleaveLower(d, t2, t3), d, to + (p + 2) * width);
-        hn::StoreU(hn::InterleaveUpper(d, t2, t3), d, to + (p + 3) * width);
-      }
-    }
-    for (; p < k; ++p) {
-      for (int r = 0; r < kStep; ++r) to[p * width + r] = from[r * src_row + p];
-    }
-  }
-#endif
-  for (; i < rows; ++i) {
-    for (int64_t p = 0; p < k; ++p) dst[p * width + i] = src[i * src_row + p];
-  }
-}
-
-/// Packs `rows` lines of `src` (strides: line, along k) so that step p holds `width` neighbours;
-/// lines beyond `rows` are zero.
-template <class T>
-void pack_panel(const T* HWY_RESTRICT src, int64_t line_stride, int64_t k_stride, int rows,
-                int64_t k, T* HWY_RESTRICT dst, int width) {
-  if (k_stride == 1 && line_stride != 1) {
-    pack_transposed(src, line_stride, rows, k, dst, width);
-  } else if (line_stride == 1) {
-    const hn::ScalableTag<T> d;
-    constexpr int kLanes = TileShape<T>::kLanes;
-    for (int64_t p = 0; p < k; ++p) {
-      const T* from = src + p * k_stride;
-      T* to = dst + p * width;
-      int i = 0;
-      for (; i + kLanes <= rows; i += kLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-      for (; i < rows; ++i) to[i] = from[i];
-    }
-  } else {
-    for (int64_t p = 0; p < k; ++p) {
-      for (int i = 0; i < rows; ++i) dst[p * width + i] = src[i * line_stride + p * k_stride];
-    }
-  }
-  if (rows == width) return;
-  for (int64_t p = 0; p < k; ++p) {
-    for (int i = rows; i < width; ++i) dst[p * width + i] = T(0);
-  }
-}
 
 /// One block [rows x k] @ [k x cols] of a piece, with A and B each packed or used in place.
 template <class T>
@@ -191,6 +30,30 @@ struct Block {
   int64_t rows, cols, k;
   T beta;
 };
+
+/// A strip of kR rows of A times a panel of B; the strip is packed or has A's own strides.
+template <int kR, int kV, class T>
+void strip_tile(int64_t k, const StridedRows<T>& a, bool packed, const EvenPanel<T>& b,
+                const TileOut<T>& out) {
+  if (packed) {
+    tile<kR, kV, T>(k, PackedRows<T, kR>{a.at}, b, out);
+  } else {
+    tile<kR, kV, T>(k, a, b, out);
+  }
+}
+
+template <class T>
+using TileFn = void (*)(int64_t k, const StridedRows<T>& a, bool packed, const EvenPanel<T>& b,
+                        const TileOut<T>& out);
+
+/// The tile function of `rows` rows.
+template <class T, int kV, int kR = TileShape<T>::kRows>
+TileFn<T> tile_of(int rows) {
+  if constexpr (kR > 1) {
+    if (rows < kR) return tile_of<T, kV, kR - 1>(rows);
+  }
+  return &strip_tile<kR, kV, T>;
+}
 
 /// Runs over one packed or direct panel of B with all row strips of the block.
 template <class T>
@@ -204,14 +67,10 @@ void panel_times_strips(const GemmPiece<T>& g, const Block<T>& block, const T* b
     const int rows = static_cast<int>(hi - lo);
     out.c = block.c + lo * g.c_row;
     out.rows = rows;
-    const bool narrow = cols <= Shape::kLanes;
-    if (packed_a != nullptr) {
-      TileFn<T> fn = narrow ? tile_of<T, 1, true>(rows) : tile_of<T, 2, true>(rows);
-      fn(block.k, packed_a + lo * block.k, 1, rows, b, b_row, out);
-    } else {
-      TileFn<T> fn = narrow ? tile_of<T, 1, false>(rows) : tile_of<T, 2, false>(rows);
-      fn(block.k, block.a + lo * g.a_row, g.a_row, g.a_col, b, b_row, out);
-    }
+    const bool packed = packed_a != nullptr;
+    const T* strip = packed ? packed_a + lo * block.k : block.a + lo * g.a_row;
+    TileFn<T> fn = cols <= Shape::kLanes ? tile_of<T, 1>(rows) : tile_of<T, 2>(rows);
+    fn(block.k, {strip, g.a_row, g.a_col}, packed, {b, b_row}, out);
   }
 }
 

@@ -1,0 +1,244 @@
+// Register tiles and panel packing of the own matrix product, compiled once for every target.
+#include <cstdint>
+
+#include <hwy/highway.h>
+
+#if defined(CRESSET_CORE_CPU_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CRESSET_CORE_CPU_GEMM_TILE_INL_H_
+#undef CRESSET_CORE_CPU_GEMM_TILE_INL_H_
+#else
+#define CRESSET_CORE_CPU_GEMM_TILE_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cresset {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Tile of kRows x kCols elements of C that lives in registers; two vectors wide.
+template <class T>
+struct TileShape {
+  static constexpr int kLanes = static_cast<int>(hn::MaxLanes(hn::ScalableTag<T>()));
+  static constexpr int kRows = HWY_MAX_BYTES >= 64 ? 12 : HWY_MAX_BYTES >= 32 ? 6 : 4;
+  static constexpr int kVecs = 2;
+  static constexpr int kCols = kVecs * kLanes;
+};
+
+/// Where a tile's result goes and how it is scaled; `bias`, unless null, is one number per row.
+template <class T>
+struct TileOut {
+  T* c;
+  int64_t row_stride, col_stride;
+  int rows, cols;
+  T alpha, beta;
+  const T* bias = nullptr;
+};
+
+/// Rows of A that were packed: kR elements for each step along k.
+template <class T, int kR>
+struct PackedRows {
+  const T* at;
+  T element(int i) const { return at[i]; }
+  void advance() { at += kR; }
+};
+
+/// Rows of A in place.
+template <class T>
+struct StridedRows {
+  const T* at;
+  int64_t row, step;
+  T element(int i) const { return at[i * row]; }
+  void advance() { at += step; }
+};
+
+/// Rows of B at equal distances.
+template <class T>
+struct EvenPanel {
+  const T* at;
+  int64_t step;
+  const T* row() const { return at; }
+  void advance() { at += step; }
+};
+
+/// Rows of B at any distances from one base: a convolution's view of its padded input.
+template <class T>
+struct OffsetPanel {
+  const T* base;
+  const int64_t* offset;
+  const T* row() const { return base + *offset; }
+  void advance() { ++offset; }
+};
+
+/// Stores a tile whose columns are not adjacent; `tile` is kCols wide.
+template <class T>
+void store_scattered(const T* HWY_RESTRICT tile, const TileOut<T>& out) {
+  for (int i = 0; i < out.rows; ++i) {
+    const T* from = tile + i * TileShape<T>::kCols;
+    T* to = out.c + i * out.row_stride;
+    const T bias = out.bias != nullptr ? out.bias[i] : T(0);
+    for (int j = 0; j < out.cols; ++j) {
+      T& c = to[j * out.col_stride];
+      const T value = out.alpha * from[j] + bias;
+      c = out.beta == T(0) ? value : value + out.beta * c;
+    }
+  }
+}
+
+/// Stores one vector of a tile, or only its first `count` lanes, and nothing beyond them: other
+/// threads may be writing there.
+template <class D, class V, class T>
+HWY_INLINE void store_scaled(D d, V value, V beta, bool use_c, int count, T* to) {
+  constexpr int kLanes = TileShape<T>::kLanes;
+  if (count >= kLanes) {
+    if (use_c) value = hn::MulAdd(hn::LoadU(d, to), beta, value);
+    hn::StoreU(value, d, to);
+    return;
+  }
+#if HWY_MAX_BYTES >= 32
+  const auto mask = hn::FirstN(d, static_cast<size_t>(count < 0 ? 0 : count));
+  if (use_c) value = hn::MulAdd(hn::MaskedLoad(mask, d, to), beta, value);
+  hn::BlendedStore(value, mask, d, to);
+#else
+  // Without masked stores a blend would write its neighbours back.
+  HWY_ALIGN T lanes[kLanes];
+  hn::Store(value, d, lanes);
+  const T scale = hn::GetLane(beta);
+  for (int j = 0; j < count; ++j) to[j] = use_c ? lanes[j] + scale * to[j] : lanes[j];
+#endif
+}
+
+/// out = alpha * A[kR x k] @ B[k x kV vectors] + bias + beta * out. Rows of B must be readable for
+/// whole vectors.
+template <int kR, int kV, class T, class Rows, class Panel>
+void tile(int64_t k, Rows a, Panel b, const TileOut<T>& out) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int kLanes = TileShape<T>::kLanes;
+  V acc[kR][kV];
+  HWY_UNROLL(16)
+  for (int i = 0; i < kR; ++i) {
+    HWY_UNROLL(2)
+    for (int v = 0; v < kV; ++v) acc[i][v] = hn::Zero(d);
+  }
+  for (int64_t p = 0; p < k; ++p) {
+    const T* from = b.row();
+    V row[kV];
+    HWY_UNROLL(2)
+    for (int v = 0; v < kV; ++v) row[v] = hn::LoadU(d, from + v * kLanes);
+    HWY_UNROLL(16)
+    for (int i = 0; i < kR; ++i) {
+      const V x = hn::Set(d, a.element(i));
+      HWY_UNROLL(2)
+      for (int v = 0; v < kV; ++v) acc[i][v] = hn::MulAdd(x, row[v], acc[i][v]);
+    }
+    a.advance();
+    b.advance();
+  }
+  if (out.col_stride != 1) {
+    HWY_ALIGN T spill[kR * TileShape<T>::kCols];
+    HWY_UNROLL(16)
+    for (int i = 0; i < kR; ++i) {
+      HWY_UNROLL(2)
+      for (int v = 0; v < kV; ++v) {
+        hn::StoreU(acc[i][v], d, spill + i * TileShape<T>::kCols + v * kLanes);
+      }
+    }
+    store_scattered(spill, out);
+    return;
+  }
+  const V alpha = hn::Set(d, out.alpha), beta = hn::Set(d, out.beta);
+  const bool use_c = out.beta != T(0);
+  if (out.cols == kV * kLanes && out.bias == nullptr) {
+    HWY_UNROLL(16)
+    for (int i = 0; i < kR; ++i) {
+      HWY_UNROLL(2)
+      for (int v = 0; v < kV; ++v) {
+        T* to = out.c + i * out.row_stride + v * kLanes;
+        store_scaled(d, hn::Mul(acc[i][v], alpha), beta, use_c, kLanes, to);
+      }
+    }
+    return;
+  }
+  HWY_UNROLL(16)
+  for (int i = 0; i < kR; ++i) {
+    const V bias = hn::Set(d, out.bias != nullptr ? out.bias[i] : T(0));
+    HWY_UNROLL(2)
+    for (int v = 0; v < kV; ++v) {
+      T* to = out.c + i * out.row_stride + v * kLanes;
+      store_scaled(d, hn::MulAdd(acc[i][v], alpha, bias), beta, use_c, out.cols - v * kLanes, to);
+    }
+  }
+}
+
+/// dst[p * width + i] = src[i * src_row + p] for i < rows, p < k: packs lines that run along k.
+template <class T>
+void pack_transposed(const T* HWY_RESTRICT src, int64_t src_row, int rows, int64_t k,
+                     T* HWY_RESTRICT dst, int64_t width) {
+  int i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  constexpr int kStep = 16 / sizeof(T);
+  const hn::CappedTag<T, kStep> d;
+  for (; i + kStep <= rows; i += kStep) {
+    const T* from = src + i * src_row;
+    T* to = dst + i;
+    int64_t p = 0;
+    for (; p + kStep <= k; p += kStep) {
+      const auto r0 = hn::LoadU(d, from + p), r1 = hn::LoadU(d, from + src_row + p);
+      if constexpr (kStep == 2) {
+        hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to + p * width);
+        hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + (p + 1) * width);
+      } else {
+        const auto r2 = hn::LoadU(d, from + 2 * src_row + p);
+        const auto r3 = hn::LoadU(d, from + 3 * src_row + p);
+        // Two rounds of interleaving are a 4x4 transpose.
+        const auto t0 = hn::InterleaveLower(d, r0, r2), t1 = hn::InterleaveLower(d, r1, r3);
+        const auto t2 = hn::InterleaveUpper(d, r0, r2), t3 = hn::InterleaveUpper(d, r1, r3);
+        hn::StoreU(hn::InterleaveLower(d, t0, t1), d, to + p * width);
+        hn::StoreU(hn::InterleaveUpper(d, t0, t1), d, to + (p + 1) * width);
+        hn::StoreU(hn::InterleaveLower(d, t2, t3), d, to + (p + 2) * width);
+        hn::StoreU(hn::InterleaveUpper(d, t2, t3), d, to + (p + 3) * width);
+      }
+    }
+    for (; p < k; ++p) {
+      for (int r = 0; r < kStep; ++r) to[p * width + r] = from[r * src_row + p];
+    }
+  }
+#endif
+  for (; i < rows; ++i) {
+    for (int64_t p = 0; p < k; ++p) dst[p * width + i] = src[i * src_row + p];
+  }
+}
+
+/// Packs `rows` lines of `src` (strides: line, along k) so that step p holds `width` neighbours;
+/// lines beyond `rows` are zero.
+template <class T>
+void pack_panel(const T* HWY_RESTRICT src, int64_t line_stride, int64_t k_stride, int rows,
+                int64_t k, T* HWY_RESTRICT dst, int width) {
+  if (k_stride == 1 && line_stride != 1) {
+    pack_transposed(src, line_stride, rows, k, dst, width);
+  } else if (line_stride == 1) {
+    const hn::ScalableTag<T> d;
+    constexpr int kLanes = TileShape<T>::kLanes;
+    for (int64_t p = 0; p < k; ++p) {
+      const T* from = src + p * k_stride;
+      T* to = dst + p * width;
+      int i = 0;
+      for (; i + kLanes <= rows; i += kLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+      for (; i < rows; ++i) to[i] = from[i];
+    }
+  } else {
+    for (int64_t p = 0; p < k; ++p) {
+      for (int i = 0; i < rows; ++i) dst[p * width + i] = src[i * line_stride + p * k_stride];
+    }
+  }
+  if (rows == width) return;
+  for (int64_t p = 0; p < k; ++p) {
+    for (int i = rows; i < width; ++i) dst[p * width + i] = T(0);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cresset
+HWY_AFTER_NAMESPACE();
+
+#endif
