@@ -1,9 +1,11 @@
 // The package's entry: torch's names.
 import { backend } from "./backend.js";
+import { installChoosing } from "./choosing.js";
 import * as ops from "./ops.gen.js";
 import { Tensor } from "./tensor.js";
 
 ops.installMethods(Tensor.prototype);
+installChoosing(Tensor.prototype);
 
 export { Tensor } from "./tensor.js";
 export type { BackwardOptions, ToOptions } from "./tensor.js";
@@ -48,6 +50,7 @@ export type { Nested, TensorData, TensorOptions, TypedArray } from "./convert.js
 export { enableGrad, noGrad, setGradEnabled } from "./autograd.js";
 export * as autograd from "./autograd.js";
 export * as memory from "./memory.js";
+export { nonzero, where } from "./choosing.js";
 export { Slice, slice } from "./indexing.js";
 export type { Index } from "./indexing.js";
 export { setPrintoptions } from "./print.js";

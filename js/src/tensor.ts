@@ -174,8 +174,13 @@ export class Tensor {
     return readIndex(this, index);
   }
   /** Writes `value` (a tensor or a number) where index(...) would read. */
-  indexPut_(index: Index[], value: Tensor | Scalar, accumulate = false): this {
-    writeIndex(this, index, value, accumulate);
+  indexPut_(
+    index: readonly Index[],
+    value: Tensor | Scalar,
+    accumulate: boolean | { accumulate?: boolean } = false,
+  ): this {
+    const add = typeof accumulate === "boolean" ? accumulate : (accumulate.accumulate ?? false);
+    writeIndex(this, index, value, add);
     return this;
   }
 
