@@ -9,7 +9,7 @@ namespace cresset {
 enum class ViewOrigin : uint8_t { Plain, MultiOutput, NoGrad };
 
 /// A view remembers its base, so that writes through either side reach the other's history.
-struct ViewInfo {
+struct ViewInfo : Pooled {
   Tensor base;
   ViewOrigin origin = ViewOrigin::Plain;
   /// Storage version at which the view's grad_fn was recorded.
@@ -19,7 +19,7 @@ struct ViewInfo {
   const char* op = "";
 };
 
-struct AutogradMeta {
+struct AutogradMeta : Pooled {
   ~AutogradMeta();
   bool requires_grad = false;
   bool retains_grad = false;

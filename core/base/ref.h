@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/base/pool.h"
+
 namespace cresset {
 
 /// Base of objects owned by Ref<T>. `destroy` may be overridden to defer or recycle the memory.
-class RefCounted {
+class RefCounted : public Pooled {
  public:
   RefCounted() = default;
   RefCounted(const RefCounted&) = delete;

@@ -332,7 +332,12 @@ export function named<N extends string>(op: number, names: readonly N[]): Named<
 
 /** Whether a trailing argument is the object of named arguments. */
 export function isOptions(x: unknown): x is Record<string, unknown> {
-  return typeof x === "object" && x !== null && Object.getPrototypeOf(x) === Object.prototype;
+  return (
+    typeof x === "object" &&
+    x !== null &&
+    !(x instanceof Tensor) &&
+    Object.getPrototypeOf(x) === Object.prototype
+  );
 }
 
 /** Refuses names that the operator does not have. */

@@ -1,0 +1,21 @@
+// Free lists for small objects that come and go with every operator: tensors, storages, nodes.
+#pragma once
+
+#include <cstddef>
+
+namespace cresset {
+
+/// Memory for an object of up to `pool_max` bytes from this thread's free lists, or operator new.
+/// A block may be freed on another thread; it then serves that one.
+void* pool_allocate(size_t bytes);
+void pool_free(void* block, size_t bytes) noexcept;
+
+constexpr size_t pool_max = 512;
+
+/// Gives a class (and its subclasses, by their own size) pooled new and delete.
+struct Pooled {
+  static void* operator new(size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* block, size_t bytes) noexcept { pool_free(block, bytes); }
+};
+
+}  // namespace cresset
