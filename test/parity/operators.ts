@@ -57,7 +57,7 @@ const reflected: Record<string, string> = {
   __rxor__: "bitwiseXor",
 };
 
-const times = (a: unknown, b: unknown) => method(a, "matmul", (b as { mT: unknown }).mT);
+const times = (a: unknown, b: unknown) => method(a, "matmul", method(b, "transpose", -2, -1));
 
 const swapped =
   (path: string): Call =>
