@@ -8,11 +8,12 @@
 namespace cresset::scalar {
 
 /// p(k + 1) = step(k, p(k), p(k - 1)) from p(0) = 1 and p(1) = first; 0 for a negative degree.
+/// A degree beyond a million gives NaN: its recurrence would hang for a stray infinity.
 template <class Step>
 inline double recur_polynomial(double n, double first, Step step) {
   const double degree = std::trunc(n);
-  if (std::isnan(n)) return n;
   if (degree < 0) return 0;
+  if (!(degree < 1e6)) return not_a_number;
   if (degree == 0) return 1;
   double p = 1, q = first;
   for (double k = 1; k < degree && std::isfinite(q); k += 1) {

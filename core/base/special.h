@@ -60,7 +60,7 @@ inline double zeta_positive(double s, double q) {
   for (const double enough = 12 + s; q < enough; q += 1) {
     const double term = std::pow(q, -s);
     sum += term;
-    if (term < sum * 1e-18 || std::isinf(sum)) return sum;
+    if (term <= sum * 1e-18 || std::isinf(sum)) return sum;
   }
   const double last = std::pow(q, -s);
   sum += last * q / (s - 1) + last / 2;
