@@ -89,8 +89,8 @@ template <class T>
 void check(const ConvNdShape& s, const Kernels<T>& kernels, bool with_bias) {
   const int64_t nx = s.n * s.c_in * volume(s.in), ny = s.n * s.c_out * volume(s.out);
   const int64_t nw = s.c_out * (s.c_in / s.groups) * volume(s.kernel);
-  const auto x = whole_numbers<T>(nx, 1), w = whole_numbers<T>(nw, 2), b = whole_numbers<T>(s.c_out, 3);
-  const auto gy = whole_numbers<T>(ny, 4);
+  const auto x = whole_numbers<T>(nx, 1), w = whole_numbers<T>(nw, 2);
+  const auto b = whole_numbers<T>(s.c_out, 3), gy = whole_numbers<T>(ny, 4);
   // One element more than needed catches writes past the end.
   const T sentinel(77);
   std::vector<T> y(ny + 1, sentinel), gx(nx + 1, sentinel), gw(nw + 1, sentinel);
@@ -233,7 +233,9 @@ void check_avg_pool(const PoolShape& s, const AvgPoolDivisor& divisor) {
     }
     if (divisor.divisor_override != 0) count = divisor.divisor_override;
     ASSERT_EQ(y[q], sum / T(count)) << "output " << q;
-    for_each_in_window(s, i, j, [&](int64_t at) { want_gx[q / out * in + at] += gy[q] / T(count); });
+    for_each_in_window(s, i, j, [&](int64_t at) {
+      want_gx[q / out * in + at] += gy[q] / T(count);
+    });
   }
   for (size_t i = 0; i < gx.size(); ++i) ASSERT_NEAR(gx[i], want_gx[i], 1e-5);
 }

