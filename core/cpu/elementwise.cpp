@@ -27,16 +27,20 @@ struct Lane {
   Dims strides;  // in elements, innermost first
 };
 
-/// The whole job: shape with the innermost dim first, lanes (output last).
-struct Job {
-  Loop loop = nullptr;  // null copies
+/// A loop with what it needs beside pointers. A null loop copies.
+struct LoopRun {
+  Loop loop = nullptr;
   const void* params = nullptr;
-  Compute compute = Compute::F32;
   size_t width = 4;  // bytes of a compute value
+  int inputs = 0;
+};
+
+/// The whole job: shape with the innermost dim first, lanes (output last).
+struct Job : LoopRun {
+  Compute compute = Compute::F32;
   StoreFn store = nullptr;
   Dims shape;
   int64_t total = 1;
-  int inputs = 0;
   Lane lanes[max_operands];
   Lane& out() { return lanes[inputs]; }
 };
@@ -213,35 +217,35 @@ void scatter(Job& job, const Cursor& c, int64_t n, const char* src) {
   });
 }
 
-// Runs the loop on n elements at given places; the ragged end goes through padded buffers.
-void run_loop(const Job& job, const void* const* in, void* out, int64_t n, const bool* padded,
+// Runs the loop on n elements at given places (null: not read); the ragged end of what is not
+// padded to whole blocks goes through buffers that are.
+void run_loop(const LoopRun& run, const void* const* in, void* out, int64_t n, const bool* padded,
               bool out_padded) {
   bool all_padded = out_padded;
-  for (int k = 0; k < job.inputs; ++k) all_padded &= !job.lanes[k].used || padded[k];
+  for (int k = 0; k < run.inputs; ++k) all_padded &= !in[k] || padded[k];
   int64_t whole = n & ~(loop_block - 1);
   if (all_padded && whole < n) whole += loop_block;
-  if (whole) job.loop(in, out, job.params, whole);
+  if (whole) run.loop(in, out, run.params, whole);
   if (whole >= n) return;
+  Scratch& buffers = scratch;
   const void* tail_in[max_operands];
-  size_t rest = static_cast<size_t>(n - whole) * job.width;
-  size_t skip = static_cast<size_t>(whole) * job.width;
-  for (int k = 0; k < job.inputs; ++k) {
-    if (!job.lanes[k].used) continue;
+  size_t rest = static_cast<size_t>(n - whole) * run.width;
+  size_t skip = static_cast<size_t>(whole) * run.width;
+  for (int k = 0; k < run.inputs; ++k) {
     const char* src = static_cast<const char*>(in[k]) + skip;
-    if (padded[k]) {
-      tail_in[k] = src;
-      continue;
-    }
-    std::memset(scratch.tail[k], 0, loop_block * job.width);
-    std::memcpy(scratch.tail[k], src, rest);
-    tail_in[k] = scratch.tail[k];
+    tail_in[k] = src;
+    if (!in[k] || padded[k]) continue;
+    std::memset(buffers.tail[k], 0, loop_block * run.width);
+    std::memcpy(buffers.tail[k], src, rest);
+    tail_in[k] = buffers.tail[k];
   }
-  char* result = scratch.tail[job.inputs];
-  job.loop(tail_in, result, job.params, loop_block);
+  char* result = buffers.tail[run.inputs];
+  run.loop(tail_in, result, run.params, loop_block);
   std::memcpy(static_cast<char*>(out) + skip, result, rest);
 }
 
 void run_range(Job& job, int64_t lo, int64_t hi) {
+  Scratch& buffers = scratch;
   const void* in[max_operands] = {};
   bool padded[max_operands] = {};
   int64_t row = job.shape[0];
@@ -254,8 +258,8 @@ void run_range(Job& job, int64_t lo, int64_t hi) {
     if (l.constant) {
       int64_t cells = std::min<int64_t>(block, hi - lo + loop_block);
       cells = std::min<int64_t>(block, (cells + loop_block - 1) / loop_block * loop_block);
-      fill_cells(scratch.buffer[k], l.number, job.width, cells);
-      in[k] = scratch.buffer[k];
+      fill_cells(buffers.buffer[k], l.number, job.width, cells);
+      in[k] = buffers.buffer[k];
       padded[k] = true;
       whole_range &= hi - lo <= block;
     } else {
@@ -283,15 +287,15 @@ void run_range(Job& job, int64_t lo, int64_t hi) {
       if (!l.used || l.constant) continue;
       padded[k] = !(one_run && l.direct && l.strides[0] == 1);
       if (padded[k]) {
-        gather(job, l, c, n, scratch.buffer[k]);
-        in[k] = scratch.buffer[k];
+        gather(job, l, c, n, buffers.buffer[k]);
+        in[k] = buffers.buffer[k];
       } else {
         in[k] = address(l, c.element(l));
       }
     }
     bool direct_out = one_run && in_place_out;
     void* out = direct_out ? address(job.out(), c.element(job.out()))
-                           : static_cast<void*>(scratch.buffer[job.inputs]);
+                           : static_cast<void*>(buffers.buffer[job.inputs]);
     if (job.loop) {
       run_loop(job, in, out, n, padded, !direct_out);
     } else if (direct_out) {
@@ -350,13 +354,42 @@ void run(Job& job, std::span<const Operand* const> in, const Tensor& out) {
   parallel_for(0, job.total, grain, [&](int64_t lo, int64_t hi) { run_range(job, lo, hi); });
 }
 
+// The common case without a job: contiguous operands of the compute type and one shape.
+bool run_contiguous(const LoopRun& run, const RowCall& call) {
+  const Tensor& out = *call.out;
+  DType dtype = memory_dtype(call.compute);
+  int64_t n = out.numel();
+  if (out.dtype() != dtype || !out.is_contiguous()) return false;
+  const char* in[max_operands] = {};
+  for (size_t k = 0; k < call.in.size(); ++k) {
+    if (!call.in[k]) continue;
+    if (!call.in[k]->is_tensor()) return false;
+    const Tensor& t = call.in[k]->tensor();
+    if (t.dtype() != dtype || !same_layout(t, out)) return false;
+    in[k] = static_cast<const char*>(t.data());
+  }
+  char* to = static_cast<char*>(out.data());
+  parallel_for(0, n, grain, [&](int64_t lo, int64_t hi) {
+    constexpr bool padded[max_operands] = {};
+    const void* from[max_operands];
+    size_t skip = static_cast<size_t>(lo) * run.width;
+    for (int k = 0; k < run.inputs; ++k) from[k] = in[k] ? in[k] + skip : nullptr;
+    run_loop(run, from, to + skip, hi - lo, padded, false);
+  });
+  return true;
+}
+
 void run_row(const RowCall& call) {
   const RowLoops& loops = row_loops(call.row);
-  Job job;
   int c = static_cast<int>(call.compute);
-  job.loop = call.derivative < 0 ? loops.forward[c] : loops.backward[call.derivative][c];
-  ASSERT(job.loop);
-  job.params = call.params;
+  LoopRun loop{.loop = call.derivative < 0 ? loops.forward[c] : loops.backward[call.derivative][c],
+               .params = call.params,
+               .width = itemsize(memory_dtype(call.compute)),
+               .inputs = static_cast<int>(call.in.size())};
+  ASSERT(loop.loop);
+  if (run_contiguous(loop, call)) return;
+  Job job;
+  static_cast<LoopRun&>(job) = loop;
   job.compute = call.compute;
   run(job, call.in, *call.out);
 }

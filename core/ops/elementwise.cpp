@@ -314,8 +314,36 @@ DType result_dtype(const char* op, DTypeClass cls, std::span<const Operand> in) 
   return dtype;
 }
 
+namespace {
+
+// Tensors of one floating dtype and shape, row-major on one device: no rule has to be looked up.
+bool uniform(Row row, std::span<const Operand> in) {
+  if (!in[0].is_tensor()) return false;
+  const Tensor& first = in[0].tensor();
+  DType dtype = first.dtype();
+  if ((dtype != DType::Float32 && dtype != DType::Float64) || !first.is_contiguous() ||
+      first.is_wrapped_number() || first.numel() < 2 || gives_bool(row_info(row).kind) ||
+      !class_has(row_info(row).cls, compute_for(dtype)))
+    return false;
+  for (const Operand& o : in.subspan(1)) {
+    if (!o.is_tensor()) return false;
+    const Tensor& t = o.tensor();
+    if (t.dtype() != dtype || !t.is_contiguous() || !(t.sizes() == first.sizes()) ||
+        !(t.device() == first.device()))
+      return false;
+  }
+  return true;
+}
+
+Plan uniform_plan(std::span<const Operand> in) {
+  const Tensor& t = in[0].tensor();
+  return {.dtype = t.dtype(), .out = t.dtype(), .sizes = t.sizes(), .device = t.device()};
+}
+
+}  // namespace
+
 Tensor elementwise(Row row, std::span<const Operand> in, std::span<const double> params) {
-  Plan plan = make_plan(row, in);
+  Plan plan = uniform(row, in) ? uniform_plan(in) : make_plan(row, in);
   Tensor out = allocate(plan);
   run(row, plan, in, params, out);
   if (!gives_bool(row_info(row).kind) && any_wants_grad(in)) {

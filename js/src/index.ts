@@ -65,3 +65,8 @@ export function getNumThreads(): number {
 export function setNumThreads(n: number): void {
   backend.threads(n);
 }
+
+/** The operators' schemas as JSON: for tools and tests. */
+export function _schemas(): string {
+  return backend.schemas();
+}

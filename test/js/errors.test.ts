@@ -1,0 +1,113 @@
+// Mistakes of users: every operator answers with a typed error that names it, and goes on working.
+import { afterEach, describe, expect, it } from "vitest";
+import * as torch from "cresset";
+import { operators } from "../fuzz/operators.js";
+
+const { CressetError, tensor } = torch;
+
+// After any mistake the next operation must be right.
+afterEach(() => {
+  const a = tensor([1, 2, 3]);
+  expect(a.add(a).tolist()).toEqual([2, 4, 6]);
+});
+
+function caught(fn: () => unknown): Error {
+  try {
+    fn();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("no error was thrown");
+}
+
+describe("every operator refuses what is no tensor", () => {
+  const list = operators().filter((op) => op.args[0]?.type === "Tensor" && !op.path.includes("."));
+  it.each(list.map((op) => [op.path, op] as const))("%s", (path, op) => {
+    const disposed = tensor([1, 2]);
+    disposed.dispose();
+    const filler = op.args.slice(1).map(() => 1);
+    for (const bad of ["text", 3, null, undefined, {}, [1, 2], disposed]) {
+      const error = caught(() => op.call([bad, ...filler]));
+      expect(error, String(error)).toBeInstanceOf(CressetError);
+      expect(error.message).toContain(path);
+    }
+    const error = caught(() => op.call([tensor([1, 2]), { noSuchArgument: 1 }]));
+    expect(error, String(error)).toBeInstanceOf(CressetError);
+    expect(error.message).toContain(path);
+  });
+});
+
+const a = () => torch.ones(2, 3);
+const ints = () => torch.ones(2, 3).to(torch.int64);
+
+const mistakes: [string, new (m: string) => Error, string, () => unknown][] = [
+  ["shapes that do not broadcast", torch.ShapeError, "add", () => a().add(torch.ones(4))],
+  ["inner sizes that differ", torch.ShapeError, "mm", () => torch.mm(a(), a())],
+  ["a vector for a matrix", torch.ShapeError, "mm", () => torch.mm(a(), torch.ones(3))],
+  ["different dtypes in a product", torch.DTypeError, "mm", () => torch.mm(a(), ints().mT)],
+  ["a dim out of range", torch.IndexError, "sum", () => a().sum(2)],
+  ["a dim far out of range", torch.IndexError, "softmax", () => a().softmax(2 ** 40)],
+  ["a fractional dim", torch.TypeError_, "softmax", () => a().softmax(0.5)],
+  ["a NaN size", torch.TypeError_, "zeros", () => torch.zeros(NaN)],
+  ["a negative size", torch.ValueError, "zeros", () => torch.zeros(-1)],
+  ["a size beyond 2^53", torch.TypeError_, "zeros", () => torch.zeros(2 ** 60)],
+  ["too many elements", torch.ValueError, "zeros", () => torch.zeros(2 ** 40, 2 ** 40)],
+  ["more memory than there is", torch.OutOfMemoryError, "cpu", () => torch.zeros(2 ** 45)],
+  ["an index out of range", torch.IndexError, "select", () => a().select(0, 2)],
+  ["an index out of range by index()", torch.IndexError, "select", () => a().index(5)],
+  ["too many indices", torch.CressetError, "", () => a().index(0, 0, 0)],
+  ["bits of a float", torch.DTypeError, "bitwise_and", () => torch.bitwiseAnd(a(), a())],
+  ["minus of bool", torch.DTypeError, "neg", () => torch.neg(torch.ones(2).to(torch.bool))],
+  ["bool minus bool", torch.DTypeError, "sub", () => a().to(torch.bool).sub(a().to(torch.bool))],
+  ["division of ints by zero", torch.ValueError, "remainder", () => ints().remainder(0)],
+  ["a negative power of ints", torch.ValueError, "pow", () => ints().pow(-1)],
+  ["a float into ints", torch.DTypeError, "add_", () => ints().add_(0.5)],
+  ["an in-place result that grows", torch.ShapeError, "mul_", () => torch.ones(3).mul_(a())],
+  ["a write to an expanded tensor", torch.ValueError, "mul_", () => torch.ones(1).expand(3).mul_(2)],
+  ["a write to a leaf", torch.AutogradError, "add_", () => a().requiresGrad_().add_(1)],
+  ["gradients of ints", torch.AutogradError, "requires", () => ints().requiresGrad_()],
+  ["backward without a graph", torch.AutogradError, "backward", () => a().sum().backward()],
+  ["backward of a matrix", torch.AutogradError, "backward", () => a().requiresGrad_().mul(2).backward()],
+  ["a shape that does not fit", torch.ShapeError, "view", () => a().view(4)],
+  ["two sizes of -1", torch.ValueError, "reshape", () => a().reshape(-1, -1)],
+  ["a view that needs a copy", torch.ShapeError, "view", () => a().mT.view(6)],
+  ["expand to fewer dims", torch.ShapeError, "expand", () => a().expand(3)],
+  ["a storage that is too short", torch.ValueError, "as_strided", () => a().asStrided([9], [9])],
+  ["ragged data", torch.ShapeError, "tensor", () => tensor([[1, 2], [3]])],
+  ["a hole in data", torch.CressetError, "tensor", () => tensor([1, undefined as never])],
+  ["text as data", torch.TypeError_, "tensor", () => tensor(["a"] as never)],
+  ["an int64 too large", torch.ValueError, "tensor", () => tensor([2n ** 64n])],
+  ["an unknown device", torch.DeviceError, "device", () => a().to("tpu")],
+  ["values of a meta tensor", torch.CressetError, "", () => torch.ones(2, { device: "meta" }).tolist()],
+  ["item of many", torch.ValueError, "item", () => a().item()],
+  ["an async function in noGrad", torch.AutogradError, "noGrad", () => torch.noGrad(async () => 1)],
+  ["permute with a repeated dim", torch.ValueError, "permute", () => a().permute(0, 0)],
+  ["a step of 0", torch.ValueError, "slice", () => a().index("::0")],
+  ["too many arguments", torch.TypeError_, "mm", () => (torch.mm as (...x: unknown[]) => unknown)(a(), a(), 1, 2)],
+];
+
+describe("mistakes", () => {
+  it.each(mistakes)("%s", (_name, kind, op, fn) => {
+    const error = caught(fn);
+    expect(error, String(error)).toBeInstanceOf(kind);
+    expect(error.message).toContain(op);
+  });
+
+  it("survives an allocation of 2 GiB that fails", () => {
+    torch.memory.setLimit(2 ** 30);
+    try {
+      const error = caught(() => torch.empty(2 ** 29));
+      expect(error).toBeInstanceOf(torch.OutOfMemoryError);
+      expect(error.message).toMatch(/2147483648 bytes/);
+    } finally {
+      torch.memory.setLimit(0);
+    }
+  });
+
+  it("carries the JavaScript stack of the call", () => {
+    function userCode(): unknown {
+      return torch.mm(a(), a());
+    }
+    expect(caught(userCode).stack).toContain("userCode");
+  });
+});

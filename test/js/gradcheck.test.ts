@@ -1,0 +1,92 @@
+// First and second derivatives of every operator against central differences, at the recorded
+// sample inputs. What an operator lacks, and why, is listed here and nowhere else.
+import { afterAll, describe, expect, it } from "vitest";
+import { join } from "node:path";
+import * as torch from "cresset";
+import { gradcheck, gradgradcheck } from "../../js/src/gradcheck.js";
+import { Decoder, isTensorCode, type Code, type TensorCode } from "../parity/codec.js";
+import { tensorsIn } from "../parity/compare.js";
+import type { OperatorCase } from "../parity/cases.js";
+import { Fixture, fixtureNames, openRecordings } from "../parity/fixtures.js";
+import { functionForm } from "../parity/operators.js";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const recordings = openRecordings(here("../parity/pytorch-2.11.tar.xz"));
+afterAll(() => recordings.close());
+
+/** Central differences cannot be taken here; the reason stands beside each name. */
+const withoutFirst: Record<string, string> = {
+  "nn.functional.dropout": "draws a mask",
+};
+
+/** Operators without a second derivative, as in PyTorch, or where differences fail. */
+const withoutSecond: Record<string, string> = {};
+
+const passing = new Set(
+  readFileSync(here("../parity/passing.txt"), "utf8").split("\n").filter(Boolean),
+);
+const names = fixtureNames(join(recordings.root, "ops")).filter((name) => passing.has(name));
+
+const largest = 30; // elements to be moved in one case
+const casesPerOperator = 2;
+
+interface Sample {
+  fn: (...leaves: torch.Tensor[]) => Iterable<torch.Tensor>;
+  leaves: torch.Tensor[];
+}
+
+function tensorCodes(codes: Code): TensorCode[] {
+  if (isTensorCode(codes)) return [codes];
+  return Array.isArray(codes) ? codes.flatMap(tensorCodes) : [];
+}
+
+function sample(fixture: Fixture<OperatorCase>, kase: OperatorCase): Sample | null {
+  const codes = [...kase.args, ...Object.values(kase.kwargs)].flatMap(tensorCodes);
+  const wanted = codes.filter((c) => c.requires_grad);
+  const wide = wanted.every((c) => c.dtype === "float64" || c.dtype === "complex128");
+  if (!kase.grad_in || wanted.length === 0 || !wide) return null;
+  const decoder = new Decoder(fixture as Fixture<unknown>, "cpu");
+  const leaves = wanted.map((c) => decoder.tensor(c) as unknown as torch.Tensor);
+  const count = leaves.reduce((sum, t) => sum + t.numel() * (t.isComplex() ? 2 : 1), 0);
+  if (count === 0 || count > largest) return null;
+  const call = functionForm(fixture.metadata["op"]!, fixture.metadata["variant"] ?? "");
+  const fn = (...given: torch.Tensor[]): Iterable<torch.Tensor> => {
+    let next = 0;
+    const place = (code: Code): unknown => {
+      if (isTensorCode(code)) return code.requires_grad ? given[next++] : decoder.tensor(code);
+      return Array.isArray(code) ? code.map(place) : decoder.value(code);
+    };
+    const args = kase.args.map(place);
+    const kwargs = Object.fromEntries(
+      Object.entries(decoder.record({ ...kase.kwargs })).map(([key, value], i) => {
+        const code = Object.values(kase.kwargs)[i]!;
+        return [key, tensorCodes(code).length > 0 ? place(code) : value];
+      }),
+    );
+    return tensorsIn(call(args, kwargs)) as unknown as torch.Tensor[];
+  };
+  return { fn, leaves };
+}
+
+function samples(name: string): Sample[] {
+  const fixture = new Fixture<OperatorCase>(join(recordings.root, "ops", `${name}.safetensors`));
+  const found: Sample[] = [];
+  for (const kase of fixture.cases) {
+    if (found.length === casesPerOperator) break;
+    const s = kase.throws ? null : sample(fixture, kase);
+    if (s) found.push(s);
+  }
+  return found;
+}
+
+describe("gradcheck", () => {
+  it.each(names)("%s", (name) => {
+    if (name in withoutFirst) return;
+    for (const { fn, leaves } of samples(name)) {
+      expect(gradcheck(fn, leaves)).toBe(true);
+      if (!(name in withoutSecond)) expect(gradgradcheck(fn, leaves)).toBe(true);
+    }
+  });
+});
