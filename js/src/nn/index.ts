@@ -1,0 +1,20 @@
+// torch.nn: modules, parameters and what is made of them.
+export * from "./activation.js";
+export type { Factory } from "./bind.js";
+export * from "./containers.js";
+export * from "./conv.js";
+export * from "./dropout.js";
+export { Bilinear, Flatten, Identity, Linear, Unflatten } from "./linear.js";
+export type { LinearOptions } from "./linear.js";
+export * from "./loss.js";
+export { Module } from "./module.js";
+export type { AnyModule, ForwardHook, ForwardPreHook, RemovableHandle } from "./module.js";
+export * from "./normalization.js";
+export * from "./padding.js";
+export { Buffer, Parameter } from "./parameter.js";
+export * from "./pooling.js";
+export * from "./sparse.js";
+export type { LoadOptions, LoadResult, StateDict } from "./state.js";
+export * from "./vision.js";
+export * as init from "./init.js";
+export * as utils from "./utils.js";

@@ -1,0 +1,39 @@
+// nn.Parameter and nn.Buffer: tensors that a module owns.
+import * as ops from "../ops.gen.js";
+import { formatTensor } from "../print_tensor.js";
+import { Tensor } from "../tensor.js";
+
+// A tensor object over the memory of `data`, of another class and without history.
+function owned(data: Tensor | undefined, prototype: object): Tensor {
+  const t = ops.detach(data ?? ops.empty([0]));
+  return Object.setPrototypeOf(t, prototype) as Tensor;
+}
+
+/** A tensor that a module trains: assigned to a field of a module, it is one of parameters(). */
+export class Parameter extends Tensor {
+  /** Shares the memory of `data`, which may be an initial value of any origin. */
+  constructor(data?: Tensor, requiresGrad = true) {
+    super();
+    const parameter = owned(data, new.target.prototype) as Parameter;
+    if (requiresGrad) parameter.requiresGrad_(true);
+    return parameter;
+  }
+  override toString(): string {
+    return formatTensor(this, true);
+  }
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return formatTensor(this, true);
+  }
+}
+
+/** A tensor that belongs to a module's state without being trained, such as a running mean. */
+export class Buffer extends Tensor {
+  /** Whether stateDict() has it. */
+  readonly persistent!: boolean;
+  constructor(data?: Tensor, persistent = true) {
+    super();
+    const buffer = owned(data, new.target.prototype) as Buffer;
+    Object.defineProperty(buffer, "persistent", { value: persistent });
+    return buffer;
+  }
+}

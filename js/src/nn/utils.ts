@@ -1,0 +1,101 @@
+// torch.nn.utils: clipping of gradients, parameters as one vector.
+import { noGrad } from "../autograd.js";
+import { ShapeError, ValueError } from "../errors.js";
+import * as ops from "../ops.gen.js";
+import * as torch from "../torch.gen.js";
+import type { Tensor } from "../tensor.js";
+import { functional } from "./functional_lookup.js";
+
+const amax = functional("amax");
+const cat = functional("cat");
+
+type Parameters = Tensor | Iterable<Tensor>;
+
+function list(parameters: Parameters): Tensor[] {
+  return "shape" in parameters ? [parameters as Tensor] : [...(parameters as Iterable<Tensor>)];
+}
+
+function gradients(parameters: Parameters): Tensor[] {
+  return list(parameters)
+    .map((p) => p.grad)
+    .filter((grad) => grad !== null);
+}
+
+function powerSum(t: Tensor, normType: number): Tensor {
+  const flat = t.detach();
+  if (normType === 2) return flat.mul(flat).sum();
+  return flat.abs().pow(normType).sum();
+}
+
+/** The norm of all gradients together, as if they were one vector. */
+export function getTotalNorm(tensors: Iterable<Tensor>, normType = 2): Tensor {
+  return noGrad(() => {
+    const given = [...tensors];
+    if (given.length === 0) return torch.zeros([]);
+    if (normType === Infinity) {
+      return given.map((t) => amax(t.detach().abs())).reduce((a, b) => a.maximum(b));
+    }
+    const sum = given.map((t) => powerSum(t, normType)).reduce((a, b) => a.add(b));
+    return normType === 2 ? sum.sqrt() : sum.pow(1 / normType);
+  });
+}
+
+export interface ClipGradNormOptions {
+  normType?: number;
+  /** Refuse a norm that is NaN or infinite. */
+  errorIfNonfinite?: boolean;
+}
+
+/** Scales all gradients so that their total norm is at most maxNorm; returns the norm before. */
+export function clipGradNorm_(
+  parameters: Parameters,
+  maxNorm: number,
+  options: ClipGradNormOptions | number = {},
+): Tensor {
+  const { normType = 2, errorIfNonfinite = false } =
+    typeof options === "number" ? { normType: options } : options;
+  const grads = gradients(parameters);
+  const total = getTotalNorm(grads, normType);
+  if (errorIfNonfinite && !Number.isFinite(Number(total.item()))) {
+    throw new ValueError(`clipGradNorm_: the total norm of order ${normType} is not finite`);
+  }
+  noGrad(() => {
+    // Always multiplying spares the wait for the norm's value.
+    const scale = torch.minimum(total.add(1e-6).reciprocal().mul(maxNorm), torch.ones([]));
+    for (const grad of grads) grad.mul_(scale.to(grad.dtype));
+  });
+  return total;
+}
+
+/** Clamps every gradient to [-clipValue, clipValue]. */
+export function clipGradValue_(parameters: Parameters, clipValue: number): void {
+  noGrad(() => {
+    for (const grad of gradients(parameters)) {
+      grad.copy_(torch.clamp(grad, -clipValue, clipValue));
+    }
+  });
+}
+
+/** All parameters flattened into one vector. */
+export function parametersToVector(parameters: Iterable<Tensor>): Tensor {
+  return cat(Array.from(parameters, (p) => p.reshape([-1])));
+}
+
+/** Copies the pieces of a vector into the parameters. */
+export function vectorToParameters(vector: Tensor, parameters: Iterable<Tensor>): void {
+  const targets = [...parameters];
+  const total = targets.reduce((n, p) => n + p.numel(), 0);
+  if (vector.ndim !== 1 || vector.numel() !== total) {
+    throw new ShapeError(
+      `vectorToParameters: expected a vector of ${total}, got shape [${vector.shape}]`,
+    );
+  }
+  noGrad(() => {
+    let start = 0;
+    for (const p of targets) {
+      const n = p.numel();
+      p.copy_(ops.narrow(vector, 0, start, n).reshape(p.shape));
+      start += n;
+    }
+  });
+}

@@ -1,0 +1,8 @@
+// torch.optim: optimizers and learning-rate schedules.
+export { Adam, AdamW } from "./adam.js";
+export type { AdamOptions } from "./adam.js";
+export * as lrScheduler from "./lr_scheduler.js";
+export { Optimizer } from "./optimizer.js";
+export type { Closure, OptimizerState, ParamGroup, Params, ParamState } from "./optimizer.js";
+export { SGD } from "./sgd.js";
+export type { SGDOptions } from "./sgd.js";
