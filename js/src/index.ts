@@ -51,6 +51,24 @@ export { enableGrad, noGrad, setGradEnabled } from "./autograd.js";
 export * as autograd from "./autograd.js";
 export * as memory from "./memory.js";
 export { nonzero, where } from "./choosing.js";
+export * as nn from "./nn/index.js";
+export * as optim from "./optim/index.js";
+export * as utils from "./utils.js";
+export { load, loadFile, save, saveFile, toSafetensors } from "./connect.js";
+export {
+  BatchSampler,
+  DataLoader,
+  Dataset,
+  defaultCollate,
+  randomSplit,
+  RandomSampler,
+  SequentialSampler,
+  Subset,
+  TensorDataset,
+} from "./data.js";
+export type { Collated, DataLoaderOptions, Sampler } from "./data.js";
+export { Progress } from "./progress.js";
+export type { ProgressOptions } from "./progress.js";
 export { Slice, slice } from "./indexing.js";
 export type { Index } from "./indexing.js";
 export { setPrintoptions } from "./print.js";

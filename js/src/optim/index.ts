@@ -6,3 +6,6 @@ export { Optimizer } from "./optimizer.js";
 export type { Closure, OptimizerState, ParamGroup, Params, ParamState } from "./optimizer.js";
 export { SGD } from "./sgd.js";
 export type { SGDOptions } from "./sgd.js";
+export { Adadelta, Adagrad, Adamax, RMSprop } from "./adaptive.js";
+export { ASGD, Rprop } from "./averaging.js";
+export { NAdam, RAdam } from "./moments.js";

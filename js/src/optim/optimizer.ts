@@ -199,14 +199,14 @@ function renamed(options: object, rule: (key: string) => string): Record<string,
 function copyState(name: string, param: Tensor, held: ParamState): ParamState {
   const copy = (key: string, value: unknown): unknown => {
     if (!(value instanceof Tensor)) return structuredClone(value);
-    if (key === "step") return value.detach().clone();
+    const copied = value.detach().clone();
+    if (key === "step") return copied;
     if (value.ndim > 0 && String(value.shape) !== String(param.shape)) {
       throw new ShapeError(
         `${name}: expected a saved ${key} of shape [${param.shape}], got [${value.shape}]`,
       );
     }
-    const placed = param.isFloatingPoint() ? value.to(param) : value.to(param.device);
-    return placed === value ? value.detach().clone() : placed.detach();
+    return param.isFloatingPoint() ? copied.to(param) : copied.to(param.device);
   };
   return Object.fromEntries(Object.entries(held).map(([key, value]) => [key, copy(key, value)]));
 }

@@ -42,7 +42,7 @@ export abstract class LRScheduler {
     const { name } = this.constructor;
     checkOptimizer(name, optimizer);
     for (const group of groupsOf(optimizer)) {
-      if (lastEpoch === -1) group.initialLr = group.lr;
+      if (lastEpoch === -1) group.initialLr ??= group.lr;
       else if (group.initialLr === undefined) {
         throw new ValueError(`${name}: resuming at ${lastEpoch} needs initialLr in every group`);
       }

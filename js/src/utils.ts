@@ -1,0 +1,2 @@
+// torch.utils: data loading.
+export * as data from "./utils_data.js";
