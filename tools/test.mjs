@@ -73,7 +73,14 @@ function parity() {
   return count(Number(line?.[1] ?? 0), Number(line?.[2] ?? 0) || (ok && line ? 0 : 1));
 }
 
-const groups = { lint, core, js, examples, parity };
+/** Random calls with random arguments, for a minute. */
+function fuzz() {
+  const args = ["--import", "tsx", "test/fuzz/fuzz.ts", "--seconds", "60"];
+  const { ok } = run(process.execPath, args, { quiet: true });
+  return count(ok ? 1 : 0, ok ? 0 : 1);
+}
+
+const groups = { lint, core, js, examples, parity, fuzz };
 
 main(() => {
   const asked = process.argv.slice(2);
