@@ -45,15 +45,80 @@ const Roll& roll() {
   return *r;
 }
 
+// ---- inputs of rows
+
+// Inputs of rows that differ from (Tensor|Scalar self, Tensor|Scalar other).
+struct RowSignature {
+  const char* row;
+  const char* inputs;
+};
+constexpr const char* tensors_only = "Tensor self, Tensor other";
+constexpr const char* number_second = "Tensor self, Tensor|Scalar other";
+constexpr RowSignature row_signatures[] = {
+    {"pow", "Tensor|Scalar self, Tensor|Scalar exponent"},
+    {"heaviside", "Tensor self, Tensor values"},
+    {"maximum", tensors_only},
+    {"minimum", tensors_only},
+    {"fmax", tensors_only},
+    {"fmin", tensors_only},
+    {"atan2", tensors_only},
+    {"hypot", tensors_only},
+    {"nextafter", tensors_only},
+    {"logaddexp", tensors_only},
+    {"logaddexp2", tensors_only},
+    {"igamma", tensors_only},
+    {"igammac", tensors_only},
+    {"gcd", tensors_only},
+    {"lcm", tensors_only},
+    {"logical_and", tensors_only},
+    {"logical_or", tensors_only},
+    {"logical_xor", tensors_only},
+    {"eq", number_second},
+    {"ne", number_second},
+    {"lt", number_second},
+    {"le", number_second},
+    {"gt", number_second},
+    {"ge", number_second},
+    {"copysign", number_second},
+    {"fmod", number_second},
+};
+
+std::string row_inputs(const RowInfo& info) {
+  for (const RowSignature& s : row_signatures)
+    if (std::string_view(s.row) == info.name) return s.inputs;
+  switch (input_count(info.kind)) {
+    case 1: return "Tensor self";
+    case 2: return "Tensor|Scalar self, Tensor|Scalar other";
+    default: return "Tensor|Scalar self, Tensor|Scalar a, Tensor|Scalar b";
+  }
+}
+
+// Bit i: input i may be a plain number.
+std::array<uint8_t, row_count> number_masks() {
+  std::array<uint8_t, row_count> masks{};
+  for (size_t r = 0; r < row_count; ++r) {
+    std::string text = row_inputs(row_infos[r]);
+    int input = 0;
+    for (size_t at = 0; at != std::string::npos; ++input) {
+      if (text.compare(at, 13, "Tensor|Scalar") == 0) masks[r] |= static_cast<uint8_t>(1 << input);
+      at = text.find(", ", at);
+      if (at != std::string::npos) at += 2;
+    }
+  }
+  return masks;
+}
+
 thread_local Interceptor* interceptor = nullptr;
 
 void call_row(Row row, bool in_place, Frame& f) {
   const RowInfo& info = row_info(row);
   int n = input_count(info.kind);
   std::array<Operand, 3> in{Operand(Scalar()), Operand(Scalar()), Operand(Scalar())};
-  // A lone input, and the target of a write, must be a tensor.
+  static const std::array<uint8_t, row_count> masks = number_masks();
+  // The target of a write is always a tensor.
+  uint8_t numbers = masks[static_cast<size_t>(row)] & (in_place ? ~1 : ~0);
   for (int i = 0; i < n; ++i)
-    in[i] = n == 1 || (in_place && i == 0) ? Operand(f.tensor()) : Arg<Operand>::read(f);
+    in[i] = numbers & (1 << i) ? Arg<Operand>::read(f) : Operand(f.tensor());
   double params[8];
   for (int i = 0; i < info.param_count; ++i) params[i] = f.next();
   std::span<const double> p(params, info.param_count);
@@ -114,29 +179,6 @@ std::string quoted(const std::string& s) {
     out += c;
   }
   return out + "\"";
-}
-
-// Argument names of rows that differ from (self, other).
-struct RowSignature {
-  const char* row;
-  const char* inputs;
-};
-constexpr RowSignature row_signatures[] = {
-    {"pow", "Tensor|Scalar self, Tensor|Scalar exponent"},
-    {"lerp", "Tensor|Scalar self, Tensor|Scalar end, Tensor|Scalar weight"},
-    {"addcmul", "Tensor|Scalar self, Tensor|Scalar tensor1, Tensor|Scalar tensor2"},
-    {"addcdiv", "Tensor|Scalar self, Tensor|Scalar tensor1, Tensor|Scalar tensor2"},
-    {"heaviside", "Tensor|Scalar self, Tensor|Scalar values"},
-};
-
-std::string row_inputs(const RowInfo& info) {
-  for (const RowSignature& s : row_signatures)
-    if (std::string_view(s.row) == info.name) return s.inputs;
-  switch (input_count(info.kind)) {
-    case 1: return "Tensor self";
-    case 2: return "Tensor|Scalar self, Tensor|Scalar other";
-    default: return "Tensor|Scalar self, Tensor|Scalar a, Tensor|Scalar b";
-  }
 }
 
 // "(double beta = 1; double threshold = 20;)" as arguments; binary rows take them by name only.
