@@ -18,3 +18,4 @@ export type { LoadOptions, LoadResult, StateDict } from "./state.js";
 export * from "./vision.js";
 export * as init from "./init.js";
 export * as utils from "./utils.js";
+export * as functional from "./functional.js";

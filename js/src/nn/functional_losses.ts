@@ -1,0 +1,2 @@
+// Losses of torch.nn.functional that take a JavaScript function.
+export {};
