@@ -156,6 +156,33 @@ static Tensor& div_rounded_(Tensor& self, const Operand& b, RoundingMode mode) {
   return self;
 }
 
+static Tensor true_divide(const Operand& a, const Operand& b) {
+  return div_rounded(a, b, RoundingMode::None);
+}
+static Tensor& true_divide_(Tensor& self, const Operand& b) {
+  return div_rounded_(self, b, RoundingMode::None);
+}
+
+// Squares of bools are integers, as a power with an integer exponent.
+static Tensor square(const Tensor& self) {
+  return row(Row::square, {self.dtype() == DType::Bool ? to_dtype(self, DType::Int64) : self});
+}
+static Tensor& square_(Tensor& self) {
+  CHECK(self.dtype() != DType::Bool, DType,
+        "square_: a result of dtype int64 cannot be stored into dtype bool");
+  elementwise_(Row::square, self, {}, {});
+  return self;
+}
+
+static Row complement(const Tensor& x) {
+  return x.dtype() == DType::Bool ? Row::logical_not : Row::bitwise_not;
+}
+static Tensor bitwise_not(const Tensor& self) { return row(complement(self), {self}); }
+static Tensor& bitwise_not_(Tensor& self) {
+  elementwise_(complement(self), self, {}, {});
+  return self;
+}
+
 static bool is_complex_operand(const Operand& o) {
   return o.is_tensor() ? o.tensor().is_complex() : o.scalar().is_complex();
 }
@@ -301,6 +328,16 @@ OP_TABLE(arithmetic) = {
     op<div_rounded_>("div_(Tensor(a!) self, Tensor|Scalar other, *, RoundingMode"
                      "{None|floor|trunc} rounding_mode=None) -> Tensor(a!)",
                      "method", "quotient, in place"),
+    op<true_divide>("true_divide(Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
+                    "torch method", "quotient"),
+    op<true_divide_>("true_divide_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)", "method",
+                     "quotient, in place"),
+    op<square>("square(Tensor self) -> Tensor", "torch method", "square"),
+    op<square_>("square_(Tensor(a!) self) -> Tensor(a!)", "torch method", "square, in place"),
+    op<bitwise_not>("bitwise_not(Tensor self) -> Tensor", "torch method",
+                    "bitwise not; logical not of bools"),
+    op<bitwise_not_>("bitwise_not_(Tensor(a!) self) -> Tensor(a!)", "method",
+                     "bitwise not, in place"),
     op<float_power>("float_power(Tensor|Scalar self, Tensor|Scalar exponent) -> Tensor",
                     "torch method", "a to the power b in float64 or complex128"),
     op<float_power_>("float_power_(Tensor(a!) self, Tensor|Scalar exponent) -> Tensor(a!)",

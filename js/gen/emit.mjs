@@ -111,6 +111,9 @@ function writeList(arg, op, at) {
   }
 }
 
+// Null stands for an enumeration's name "None".
+const chosen = (arg, names) => local(arg.js) + (names.includes("None") ? ' ?? "None"' : "");
+
 function writeArgs(op) {
   const lines = [];
   let fixed = 0;
@@ -123,7 +126,7 @@ function writeArgs(op) {
       if (moving && fixed === 0) lines.push(`$need($p, 64);`);
       lines.push(
         names
-          ? `$f[${at(fixed)}] = $choice(${local(arg.js)}, ${JSON.stringify(names)}, "${op.js}", "${arg.js}");`
+          ? `$f[${at(fixed)}] = $choice(${chosen(arg, names)}, ${JSON.stringify(names)}, "${op.js}", "${arg.js}");`
           : writeArg(arg, op, at(fixed)),
       );
       fixed += width;

@@ -153,9 +153,9 @@ export function deviceOrNone(x: unknown): number {
   return x === undefined || x === null ? -1 : deviceCode(x);
 }
 
-/** One of an enumeration's names, as its number; null stands for a name "None". */
+/** One of an enumeration's names, as its number. */
 export function choice(x: unknown, names: readonly string[], op: string, name: string): number {
-  const at = names.indexOf((x ?? "None") as string);
+  const at = names.indexOf(x as string);
   if (at >= 0) return at;
   throw new ValueError(
     `${op}: expected one of ${names.map((n) => `"${n}"`).join(", ")} for "${name}", got ${describe(x)}`,
