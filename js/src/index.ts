@@ -49,7 +49,6 @@ export { frombuffer, tensor } from "./convert.js";
 export type { Nested, TensorData, TensorOptions, TypedArray } from "./convert.js";
 export { enableGrad, noGrad, setGradEnabled } from "./autograd.js";
 export * as autograd from "./autograd.js";
-export * as nn from "./nn/index.js";
 export * as special from "./special.js";
 export { polygamma } from "./special.js";
 export * as memory from "./memory.js";
