@@ -2,10 +2,9 @@
 import * as torch from "cresset";
 import type { MemoryReport } from "./memory.js";
 
-const { nn, optim } = torch;
-
 /** Training steps of a small MLP, each with fresh inputs. */
 function steps(): (count: number) => void {
+  const { nn, optim } = torch;
   const model = new nn.Sequential(new nn.Linear(16, 32), new nn.ReLU(), new nn.Linear(32, 4));
   const optimizer = new optim.SGD(model.parameters(), { lr: 1e-3 });
   return (count) => {

@@ -2,8 +2,6 @@
 import * as torch from "cresset";
 import { serve, type Rows } from "./serve.js";
 
-const { nn, optim } = torch;
-const F = nn.functional;
 const million = 1_000_000;
 
 /** 10M floats, as a square-ish matrix for the operators that work along rows. */
@@ -27,11 +25,11 @@ const convInputs = () => ({
 
 /** The loop body of a training script: zero, forward, backward, step, read the loss. */
 function trainStep(model: torch.nn.Module<[torch.Tensor], torch.Tensor>, input: torch.Tensor) {
-  const optimizer = new optim.SGD(model.parameters(), { lr: 0.01 });
+  const optimizer = new torch.optim.SGD(model.parameters(), { lr: 0.01 });
   const target = torch.randint(0, 10, [input.shape[0]!]);
   return () => {
     optimizer.zeroGrad();
-    const loss = F.crossEntropy(model(input), target);
+    const loss = torch.nn.functional.crossEntropy(model(input), target);
     loss.backward();
     optimizer.step();
     return loss.item();
@@ -61,45 +59,49 @@ const rows: Rows = {
   },
   exp: unary((x) => x.exp()),
   tanh: unary((x) => x.tanh()),
-  gelu: unary((x) => F.gelu(x)),
+  gelu: unary((x) => torch.nn.functional.gelu(x)),
   sum: unary((x) => x.sum()),
   softmax: () => {
     const x = rows1000();
-    return () => F.softmax(x, 1);
+    return () => torch.nn.functional.softmax(x, 1);
   },
   layerNorm: () => {
     const x = rows1000();
     const [weight, bias] = [torch.ones([1000]), torch.zeros([1000])];
-    return () => F.layerNorm(x, [1000], weight, bias);
+    return () => torch.nn.functional.layerNorm(x, [1000], weight, bias);
   },
   "matmul.256": matmul(256),
   "matmul.1024": matmul(1024),
   "conv2d.forward": () => {
     const { x, weight } = convInputs();
-    return () => F.conv2d(x, weight, { padding: 1 });
+    return () => torch.nn.functional.conv2d(x, weight, { padding: 1 });
   },
   "conv2d.backward": () => {
     const { x, weight } = convInputs();
     const inputs = [x.requiresGrad_(true), weight.requiresGrad_(true)];
-    const y = F.conv2d(x, weight, { padding: 1 });
+    const y = torch.nn.functional.conv2d(x, weight, { padding: 1 });
     const gradOutputs = [torch.randn(y.shape)];
     return () => torch.autograd.grad([y], inputs, { gradOutputs, retainGraph: true });
   },
 
   "mlp.sgd": () => {
-    const model = new nn.Sequential(new nn.Linear(784, 128), new nn.ReLU(), new nn.Linear(128, 10));
+    const model = new torch.nn.Sequential(
+      new torch.nn.Linear(784, 128),
+      new torch.nn.ReLU(),
+      new torch.nn.Linear(128, 10),
+    );
     return trainStep(model, torch.randn([64, 784]));
   },
   "cnn.step": () => {
-    const model = new nn.Sequential(
-      new nn.Conv2d(1, 16, 3, { padding: 1 }),
-      new nn.ReLU(),
-      new nn.MaxPool2d(2),
-      new nn.Conv2d(16, 32, 3, { padding: 1 }),
-      new nn.ReLU(),
-      new nn.MaxPool2d(2),
-      new nn.Flatten(),
-      new nn.Linear(32 * 7 * 7, 10),
+    const model = new torch.nn.Sequential(
+      new torch.nn.Conv2d(1, 16, 3, { padding: 1 }),
+      new torch.nn.ReLU(),
+      new torch.nn.MaxPool2d(2),
+      new torch.nn.Conv2d(16, 32, 3, { padding: 1 }),
+      new torch.nn.ReLU(),
+      new torch.nn.MaxPool2d(2),
+      new torch.nn.Flatten(),
+      new torch.nn.Linear(32 * 7 * 7, 10),
     );
     return trainStep(model, torch.randn([64, 1, 28, 28]));
   },
