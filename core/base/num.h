@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "core/base/bessel.h"
@@ -34,13 +35,22 @@ struct Num {
   T v{};
 
   constexpr Num() = default;
-  constexpr Num(double x) : v(static_cast<T>(x)) {}
+  constexpr Num(double x) : v(from_double(x)) {}
   static constexpr Num of(T x) {
     Num n;
     n.v = x;
     return n;
   }
   static constexpr Num load(const T* p) { return of(*p); }
+
+  /// Integers saturate, so that an infinite bound is the widest one.
+  static constexpr T from_double(double x) {
+    if constexpr (integral) {
+      if (x >= 0x1p63) return std::numeric_limits<T>::max();
+      if (!(x >= -0x1p63)) return std::numeric_limits<T>::min();
+    }
+    return static_cast<T>(x);
+  }
 
   friend constexpr void store(Num x, T* p) { *p = x.v; }
   friend constexpr Num select(bool c, Num a, Num b) { return c ? a : b; }

@@ -161,9 +161,6 @@ struct Vec {
   VEC_FN Vec special_xlog1py(Vec a, Vec b) {
     return select(a == 0, select(b == b, Vec(0), b), a * log1p(b));
   }
-  VEC_FN Vec remainder(Vec a, Vec b) { return map_lanes(scalar::remainder<T>, a, b); }
-  VEC_FN Vec fmod(Vec a, Vec b) { return map_lanes(scalar::fmod<T>, a, b); }
-  VEC_FN Vec floor_divide(Vec a, Vec b) { return map_lanes(scalar::floor_divide<T>, a, b); }
   VEC_FN Vec trunc_divide(Vec a, Vec b) { return trunc(a / b); }
   VEC_FN Vec nextafter(Vec a, Vec b) {
     return map_lanes(+[](T x, T y) { return std::nextafter(x, y); }, a, b);

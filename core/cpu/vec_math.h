@@ -231,7 +231,63 @@ VEC_FN Vec<T> hypot(Vec<T> a, Vec<T> b) {
   return select(logical_or(a == HUGE_VAL, b == HUGE_VAL), Vec<T>(HUGE_VAL), y);
 }
 
-/// |a|^b in double precision, apart from the edges.
+/// f of float vectors in double precision, in two halves.
+template <class F>
+HWY_INLINE Vec<float> through_double(F f, Vec<float> a, Vec<float> b) {
+  const Vec<float>::D d;
+  const hn::Half<Vec<float>::D> dh;
+  const Vec<double>::D dd;
+  const auto half = [&](auto x, auto y) HWY_ATTR {
+    const Vec<double> wide_x = hn::PromoteTo(dd, x), wide_y = hn::PromoteTo(dd, y);
+    return hn::DemoteTo(dh, f(wide_x, wide_y).v);
+  };
+  const auto low = half(hn::LowerHalf(dh, a.v), hn::LowerHalf(dh, b.v));
+  const auto high = half(hn::UpperHalf(dh, a.v), hn::UpperHalf(dh, b.v));
+  return hn::Combine(d, high, low);
+}
+
+/// |a| modulo |b|, exact while the quotient is below 2^28 (or 2^52, where products are fused).
+HWY_INLINE Vec<double> modulo(Vec<double> a, Vec<double> b) {
+  a = abs(a), b = abs(b);
+  Vec<double> r = mul_add(-trunc(a / b), b, a);
+  // The rounded quotient may be one off.
+  r = select(r < 0, r + b, r);
+  r = select(r >= b, r - b, r);
+  return select(a < b, a, r);
+}
+
+/// The remainder with the sign of a, exact; lanes with a huge quotient send all to the scalar.
+HWY_INLINE Vec<float> fmod(Vec<float> a, Vec<float> b) {
+  if (HWY_UNLIKELY(any(abs(a / b) > 0x1p28))) return map_lanes(scalar::fmod<float>, a, b);
+  const auto f = [](Vec<double> x, Vec<double> y) HWY_ATTR { return modulo(x, y); };
+  return copysign(through_double(f, a, b), a);
+}
+
+HWY_INLINE Vec<double> fmod(Vec<double> a, Vec<double> b) {
+  const Vec<double> limit = HWY_NATIVE_FMA ? 0x1p52 : 0;
+  if (HWY_UNLIKELY(any(abs(a / b) > limit))) return map_lanes(scalar::fmod<double>, a, b);
+  return copysign(modulo(a, b), a);
+}
+
+/// The remainder with the sign of b.
+template <class T>
+HWY_INLINE Vec<T> remainder(Vec<T> a, Vec<T> b) {
+  const Vec<T> r = fmod(a, b);
+  return select(logical_and(r != 0, logical_xor(r < 0, b < 0)), r + b, r);
+}
+
+/// Python's floor division, from the exact remainder as in scalar::floor_divide.
+template <class T>
+HWY_INLINE Vec<T> floor_divide(Vec<T> a, Vec<T> b) {
+  const Vec<T> r = fmod(a, b), zero = 0;
+  Vec<T> q = (a - r) / b;
+  q = select(logical_and(r != 0, logical_xor(r < 0, b < 0)), q - 1, q);
+  const Vec<T> floored = floor(q);
+  const Vec<T> y = select(q - floored > 0.5, floored + 1, floored);
+  return select(b == 0, a / b, select(q == 0, copysign(zero, a / b), y));
+}
+
+/// |a|^b, apart from the edges.
 HWY_INLINE Vec<double> positive_power(Vec<double> a, Vec<double> b) { return exp(b * log(abs(a))); }
 
 HWY_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
@@ -240,16 +296,8 @@ HWY_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
 
 HWY_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
   using V = Vec<float>;
-  const V::D d;
-  const hn::Half<V::D> dh;
-  const Vec<double>::D dd;
-  const auto power = [&](auto x, auto y) HWY_ATTR {
-    const Vec<double> r = positive_power(hn::PromoteTo(dd, x), hn::PromoteTo(dd, y));
-    return hn::DemoteTo(dh, r.v);
-  };
-  const auto low = power(hn::LowerHalf(dh, a.v), hn::LowerHalf(dh, b.v));
-  const auto high = power(hn::UpperHalf(dh, a.v), hn::UpperHalf(dh, b.v));
-  const V magnitude = hn::Combine(d, high, low);
+  const auto f = [](Vec<double> x, Vec<double> y) HWY_ATTR { return positive_power(x, y); };
+  const V magnitude = through_double(f, a, b);
   const V inf = HUGE_VAL;
   const auto integral = floor(b) == b;
   const auto odd = logical_and(integral, floor(b * 0.5) * 2 != b);
