@@ -29,6 +29,30 @@ void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T beta)
   }
 }
 
+template <class T>
+T add(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+  } else {
+    return a + b;
+  }
+}
+
+/// C = A @ B plus one number per row, unless `row_bias` is null.
+template <class T>
+void gemm_bias(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, const T* row_bias) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (row_bias != nullptr && a.cols != 0) return gemm_own_bias<T>(a, b, c, row_bias);
+  }
+  gemm<T>(a, b, c, T(0));
+  if (row_bias == nullptr) return;
+  for (int64_t i = 0; i < c.rows; ++i) {
+    T* row = c.data + i * c.row_stride;
+    for (int64_t j = 0; j < c.cols; ++j) row[j] = add(row[j], row_bias[i]);
+  }
+}
+
 /// Counts of one group that the loops share.
 struct Sizes {
   int64_t ci, co;     // channels per group
@@ -109,16 +133,6 @@ void unroll(const ConvNdShape& s, const T* x, int64_t channels, int64_t begin, i
   }
 }
 
-template <class T>
-T add(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;
-    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-  } else {
-    return a + b;
-  }
-}
-
 /// The adjoint of `unroll`: adds the columns to the elements of `x` that they came from.
 template <class T>
 void roll_add(const ConvNdShape& s, const T* columns, int64_t channels, int64_t begin, int64_t end,
@@ -192,28 +206,22 @@ int64_t multiplications(const ConvNdShape& s, const Sizes& size) {
   return s.n * s.c_out * size.out * size.ci * size.taps;
 }
 
-/// Sum of gy over batch and positions for every output channel.
+/// Sum of gy over batch and positions for every output channel: its rows times ones.
 template <class T>
 void bias_gradient(const ConvNdShape& s, const T* gy, T* gb) {
   const int64_t out = Sizes(s).out;
-  const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.n * out));
+  if (s.n * out == 0) {
+    std::fill_n(gb, s.c_out, T(0));
+    return;
+  }
+  const Scratch scratch(static_cast<size_t>(out) * sizeof(T));
+  T* ones = scratch.template as<T>();
+  std::fill_n(ones, out, T(1));
+  const int64_t grain = std::max<int64_t>(1, 32768 / (s.n * out));
   parallel_for(0, s.c_out, grain, [&](int64_t lo, int64_t hi) {
-    for (int64_t c = lo; c < hi; ++c) {
-      T total(0);
-      for (int64_t n = 0; n < s.n; ++n) {
-        const T* from = gy + (n * s.c_out + c) * out;
-        // Several running sums: shorter chains and a smaller rounding error.
-        T sums[16] = {};
-        int64_t i = 0;
-        for (; i + 16 <= out; i += 16) {
-          for (int64_t j = 0; j < 16; ++j) sums[j] = add(sums[j], from[i + j]);
-        }
-        T rest(0);
-        for (; i < out; ++i) rest = add(rest, from[i]);
-        for (int64_t j = 0; j < 16; ++j) rest = add(rest, sums[j]);
-        total = add(total, rest);
-      }
-      gb[c] = total;
+    for (int64_t n = 0; n < s.n; ++n) {
+      gemm<T>({gy + (n * s.c_out + lo) * out, hi - lo, out, out, 1}, {ones, out, 1, 1, 1},
+              {gb + lo, hi - lo, 1, 1, 1}, n == 0 ? T(0) : T(1));
     }
   });
 }
@@ -229,8 +237,7 @@ void conv_own_forward(const ConvNdShape& s, const T* x, const T* w, const T* bia
   }
   const int64_t depth = size.ci * size.taps;
   const bool pointwise = is_pointwise(s);
-  // A pointwise block also holds its result, to which the bias is added while it is cached.
-  int64_t width = block_width<T>(pointwise ? 2 * (depth + size.co) : depth, size.out);
+  int64_t width = pointwise ? size.out : block_width<T>(depth, size.out);
   int64_t blocks = ceil_div(size.out, width);
   const int64_t images = s.n * s.groups;
   const int64_t pieces = piece_limit(std::max(images * blocks, int64_t{num_threads()}),
@@ -252,14 +259,9 @@ void conv_own_forward(const ConvNdShape& s, const T* x, const T* w, const T* bia
       unroll(s, from, size.ci, begin, end, part);
       columns = {part, depth, end - begin, end - begin, 1};
     }
-    gemm<T>({w + group * size.co * depth, size.co, depth, depth, 1}, columns,
-            {to, size.co, end - begin, size.out, 1}, T(0));
-    if (bias == nullptr) return;
-    for (int64_t c = 0; c < size.co; ++c) {
-      T* row = to + c * size.out;
-      const T shift = bias[group * size.co + c];
-      for (int64_t i = 0; i < end - begin; ++i) row[i] = add(row[i], shift);
-    }
+    gemm_bias<T>({w + group * size.co * depth, size.co, depth, depth, 1}, columns,
+                 {to, size.co, end - begin, size.out, 1},
+                 bias != nullptr ? bias + group * size.co : nullptr);
   });
 }
 

@@ -61,15 +61,10 @@ GemmBlocks choose_blocks(int64_t m, int64_t n, int64_t k, GemmTarget tile) {
   return {std::min(kRows, m), std::min(round_up(n, tile.tile_cols), cols), std::min(kDepth, k)};
 }
 
-}  // namespace
-
+/// The product on the own kernels, with a bias per row of C unless null.
 template <class T>
-void gemm_own(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta) {
-  if (c.rows == 0 || c.cols == 0) return;
-  if (a.cols == 0 || alpha == T(0)) return scale(c, beta);
-  if (c.col_stride != 1 && c.row_stride == 1) {
-    return gemm_own(transposed(b), transposed(a), transposed(c), alpha, beta);
-  }
+void run_own(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta,
+             const T* row_bias) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   const GemmTarget tile = gemm_target<T>();
   int64_t threads = 1;
@@ -103,11 +98,34 @@ void gemm_own(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T a
                                   n1 - n0, k, a.row_stride, a.col_stride, b.row_stride,
                                   b.col_stride, c.row_stride, c.col_stride, alpha, beta, blocks,
                                   buffer + i * room, buffer + i * room + a_room, direct_a,
-                                  direct_b});
+                                  direct_b, row_bias != nullptr ? row_bias + m0 : nullptr});
     }
   });
 }
 
+}  // namespace
+
+template <class T>
+void gemm_own(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta) {
+  if (c.rows == 0 || c.cols == 0) return;
+  if (a.cols == 0 || alpha == T(0)) return scale(c, beta);
+  if (c.col_stride != 1 && c.row_stride == 1) {
+    run_own<T>(transposed(b), transposed(a), transposed(c), alpha, beta, nullptr);
+  } else {
+    run_own<T>(a, b, c, alpha, beta, nullptr);
+  }
+}
+
+template <class T>
+void gemm_own_bias(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c,
+                   const T* row_bias) {
+  if (c.rows != 0 && c.cols != 0) run_own<T>(a, b, c, T(1), T(0), row_bias);
+}
+
+template void gemm_own_bias(MatrixView<const float>, MatrixView<const float>, MatrixView<float>,
+                            const float*);
+template void gemm_own_bias(MatrixView<const double>, MatrixView<const double>,
+                            MatrixView<double>, const double*);
 template void gemm_own(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, float,
                        float);
 template void gemm_own(MatrixView<const double>, MatrixView<const double>, MatrixView<double>,

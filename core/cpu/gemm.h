@@ -46,6 +46,11 @@ void gemm_batched_any(const BatchedGemm<T>& p);
 template <class T>
 void gemm_own(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta);
 
+/// C = A @ B + row_bias[i] in every row i, by the own kernels; the inner dimension is not empty.
+template <class T>
+void gemm_own_bias(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c,
+                   const T* row_bias);
+
 /// oneDNN's sgemm for the layouts it takes; false, with nothing done, for any other.
 bool gemm_onednn(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c,
                  float alpha, float beta);

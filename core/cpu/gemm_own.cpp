@@ -29,6 +29,7 @@ struct Block {
   T* c;
   int64_t rows, cols, k;
   T beta;
+  const T* bias;
 };
 
 /// A strip of kR rows of A times a panel of B; the strip is packed or has A's own strides.
@@ -67,6 +68,7 @@ void panel_times_strips(const GemmPiece<T>& g, const Block<T>& block, const T* b
     const int rows = static_cast<int>(hi - lo);
     out.c = block.c + lo * g.c_row;
     out.rows = rows;
+    out.bias = block.bias != nullptr ? block.bias + lo : nullptr;
     const bool packed = packed_a != nullptr;
     const T* strip = packed ? packed_a + lo * block.k : block.a + lo * g.a_row;
     TileFn<T> fn = cols <= Shape::kLanes ? tile_of<T, 1>(rows) : tile_of<T, 2>(rows);
@@ -105,9 +107,10 @@ void run_piece(const GemmPiece<T>& g) {
       }
       for (int64_t ic = 0; ic < g.m; ic += blocks.m) {
         const int64_t rows = std::min(blocks.m, g.m - ic);
+        const T* bias = kb == 0 && g.row_bias != nullptr ? g.row_bias + ic : nullptr;
         const Block<T> block{g.a + ic * g.a_row + p0 * g.a_col, b,
                              g.c + ic * g.c_row + jc * g.c_col, rows, cols, k,
-                             kb == 0 ? g.beta : T(1)};
+                             kb == 0 ? g.beta : T(1), bias};
         if (!g.direct_a) pack_a_block(g, block.a, rows, k, g.packed_a);
         const T* packed_a = g.direct_a ? nullptr : g.packed_a;
         for (int64_t j = 0; j < cols; j += Shape::kCols) {

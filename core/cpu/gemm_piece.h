@@ -15,7 +15,8 @@ struct GemmBlocks {
   int64_t m, n, k;
 };
 
-/// C = alpha * A @ B + beta * C for one rectangle of C. `packed_a` has room for blocks.m * blocks.k
+/// C = alpha * A @ B + beta * C for one rectangle of C, plus `row_bias[i]` in row i unless null;
+/// then beta is 0. `packed_a` has room for blocks.m * blocks.k
 /// elements and `packed_b` for blocks.k * blocks.n (rounded up to tiles), or one panel if direct.
 template <class T>
 struct GemmPiece {
@@ -29,6 +30,7 @@ struct GemmPiece {
   T* packed_a;
   T* packed_b;
   bool direct_a, direct_b;
+  const T* row_bias;
 };
 
 template <class T>
