@@ -24,7 +24,8 @@ test("a module's call has the types of forward", () => {
 });
 
 test("modules of any kind fit containers and optimizers", () => {
-  expectTypeOf(nn.Sequential).toBeConstructibleWith(new nn.ReLU(), new Net(), new Pair());
+  expectTypeOf(new nn.Sequential(new nn.ReLU(), new Net())).returns.toEqualTypeOf<Tensor>();
+  expectTypeOf(new nn.Sequential<[Tensor], number>(new Pair())).returns.toEqualTypeOf<number>();
   expectTypeOf(new Net().parameters()).toEqualTypeOf<nn.Parameter[]>();
   expectTypeOf(optim.SGD).toBeConstructibleWith([torch.ones([1])], { lr: 0.1, momentum: 0.9 });
   expectTypeOf(nn.Conv2d).toBeConstructibleWith(3, 8, 3, { padding: "same" });

@@ -9,3 +9,6 @@ export type { SGDOptions } from "./sgd.js";
 export { Adadelta, Adagrad, Adamax, RMSprop } from "./adaptive.js";
 export { ASGD, Rprop } from "./averaging.js";
 export { NAdam, RAdam } from "./moments.js";
+export { Adafactor } from "./adafactor.js";
+export { LBFGS } from "./lbfgs.js";
+export type { LBFGSOptions } from "./lbfgs.js";

@@ -35,15 +35,20 @@ export abstract class PerParameter<
     this.require(o.weightDecay >= 0, "weightDecay ≥ 0", o.weightDecay);
   }
 
+  /** How the weights decay: into the gradient, of themselves, or (null) by the optimizer. */
+  protected decay(options: Options): "gradient" | "weights" | null {
+    if (options.weightDecay === 0) return null;
+    return options.decoupledWeightDecay ? "weights" : "gradient";
+  }
+
   protected update(group: ParamGroup<Options>): void {
+    const decay = this.decay(group);
     for (const [param, given] of this.withGrads(group.params)) {
       const state = this.stateOf(param, () => this.start(param, group));
       state.step = number(state.step) + 1;
       let grad = group.maximize ? given.neg() : given;
-      if (group.weightDecay !== 0) {
-        if (group.decoupledWeightDecay) param.mul_(1 - group.lr * group.weightDecay);
-        else grad = grad.add(param, { alpha: group.weightDecay });
-      }
+      if (decay === "weights") param.mul_(1 - group.lr * group.weightDecay);
+      if (decay === "gradient") grad = grad.add(param, { alpha: group.weightDecay });
       this.one(param, grad, state, group);
     }
   }
