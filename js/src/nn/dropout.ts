@@ -1,5 +1,5 @@
 // Dropout layers: active in training, the identity in evaluation.
-import { NotImplementedError, ValueError } from "../errors.js";
+import { ValueError } from "../errors.js";
 import type { Tensor } from "../tensor.js";
 import { bind, py, type Init } from "./bind.js";
 import { functional } from "./functional_lookup.js";
@@ -10,6 +10,7 @@ type DropoutInit = Init<[], [p: number, inplace: boolean], { p?: number; inplace
 
 abstract class DropoutBase extends Module {
   readonly p: number;
+  readonly inplace: boolean;
   constructor(...args: DropoutInit) {
     super();
     const { name } = new.target;
@@ -18,14 +19,14 @@ abstract class DropoutBase extends Module {
     if (!(o.p >= 0 && o.p <= 1)) {
       throw new ValueError(`${name}: expected a probability p in [0, 1], got ${o.p}`);
     }
-    if (o.inplace) throw new NotImplementedError(`${name}: no in-place form`);
     this.p = o.p;
+    this.inplace = o.inplace;
   }
   protected run(f: Function, input: Tensor): Tensor {
-    return f(input, this.p, this.training);
+    return f(input, this.p, this.training, this.inplace);
   }
   override extraRepr(): string {
-    return `p=${py(this.p)}, inplace=False`;
+    return `p=${py(this.p)}, inplace=${py(this.inplace)}`;
   }
 }
 

@@ -1,5 +1,6 @@
 // torch.nn: modules, parameters and what is made of them.
 export * from "./activation.js";
+export * from "./attention.js";
 export type { Factory } from "./bind.js";
 export * from "./containers.js";
 export * from "./conv.js";
@@ -13,8 +14,10 @@ export * from "./normalization.js";
 export * from "./padding.js";
 export { Buffer, Parameter } from "./parameter.js";
 export * from "./pooling.js";
+export * from "./rnn.js";
 export * from "./sparse.js";
 export type { LoadOptions, LoadResult, StateDict } from "./state.js";
+export * from "./transformer.js";
 export * from "./vision.js";
 export * as init from "./init.js";
 export * as utils from "./utils.js";

@@ -1,5 +1,6 @@
 // Linear layers and those that only change the shape.
 import type { Tensor } from "../tensor.js";
+import { isOptions } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import { bind, placed, factory, py, type Factory, type Init } from "./bind.js";
 import { functional } from "./functional_lookup.js";
@@ -32,7 +33,7 @@ export interface LinearOptions extends Factory {
 }
 
 /** input [..., inFeatures] → [..., outFeatures]: input · weightᵀ + bias. */
-export class Linear extends Module {
+export class Linear extends Module<[Tensor | { input: Tensor }], Tensor> {
   readonly inFeatures: number;
   readonly outFeatures: number;
   weight: Parameter;
@@ -57,8 +58,9 @@ export class Linear extends Module {
   resetParameters(): void {
     layerInit(this.weight, this.bias);
   }
-  forward(input: Tensor): Tensor {
-    return linear(input, this.weight, this.bias);
+  forward(input: Tensor | { input: Tensor }): Tensor {
+    const x = isOptions(input) ? (input as { input: Tensor }).input : input;
+    return linear(x, this.weight, this.bias);
   }
   override extraRepr(): string {
     return (

@@ -64,7 +64,7 @@ export class Adafactor extends PerParameter<AdafactorOptions, AdafactorState> {
     const alpha = Math.max(smallest, rootMeanSquare(param)) * rate;
     if (o.weightDecay !== 0) param.mul_(1 - o.lr * o.weightDecay);
     const moment = this.moment(grad, state, share, eps);
-    const update = ops.maximum(moment, eps * eps).rsqrt().mul(grad);
+    const update = ops.clamp(moment, eps * eps, Infinity).rsqrt().mul(grad);
     const shorten = Math.max(1, rootMeanSquare(update) / o.d);
     param.add_(update, { alpha: -alpha / shorten });
   }
@@ -76,6 +76,6 @@ export class Adafactor extends PerParameter<AdafactorOptions, AdafactorState> {
     follow(row_var!, meanSquare(grad, -1));
     follow(col_var!, meanSquare(grad, -2));
     const mean = row_var!.sum(-2, true).div(row_var!.size(-2));
-    return row_var!.mul(col_var!).div(ops.maximum(mean, eps));
+    return row_var!.mul(col_var!).div(ops.clamp(mean, eps, Infinity));
   }
 }
