@@ -1,18 +1,100 @@
-// Copies, casts and fills.
+// Copies, casts, memory formats and fills.
+#include <algorithm>
+
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
-#include "core/ops/ops.h"
+#include "core/ops/copy_kernels.h"
 #include "core/ops/overlap.h"
+#include "core/ops/shape.h"
 
 namespace cresset::ops {
 
+// ---- memory formats
+
+namespace {
+
+enum Format : int64_t { Contiguous, ChannelsLast, ChannelsLast3d, Preserve };
+
+// Dense strides that keep the order of x's dims in memory.
+Dims dense_strides(const Tensor& x) {
+  Dims order(static_cast<size_t>(x.dim()));
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    bool known = x.stride(a) != 0 && x.stride(b) != 0;
+    return known && x.stride(a) > x.stride(b);
+  });
+  Dims strides(order.size());
+  int64_t step = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[order[i]] = step;
+    step *= std::max<int64_t>(x.size(order[i]), 1);
+  }
+  return strides;
+}
+
+bool has_format(const Tensor& x, int64_t format) {
+  if (format == Preserve) return true;
+  if (format == Contiguous) return x.is_contiguous();
+  if (x.dim() != (format == ChannelsLast ? 4 : 5)) return false;
+  if (x.numel() == 0) return true;
+  Dims strides = format_strides("contiguous", x.sizes(), format);
+  for (int64_t d = 0; d < x.dim(); ++d)
+    if (x.size(d) != 1 && x.stride(d) != strides[d]) return false;
+  return true;
+}
+
+}  // namespace
+
+Dims format_strides(const char* op, std::span<const int64_t> sizes, int64_t format) {
+  CHECK(format >= Contiguous && format <= ChannelsLast3d, Value, op,
+        ": expected a memory format, got ", format);
+  if (format == Contiguous) return contiguous_strides(sizes);
+  size_t rank = format == ChannelsLast ? 4 : 5;
+  CHECK(sizes.size() == rank, Shape, op, ": expected ", rank, " dims for ",
+        format == ChannelsLast ? "channelsLast" : "channelsLast3d", ", got shape ", sizes);
+  Dims strides(rank);
+  int64_t step = 1;
+  auto take = [&](size_t d) {
+    strides[d] = step;
+    step *= std::max<int64_t>(sizes[d], 1);
+  };
+  take(1);
+  for (size_t d = rank; d-- > 2;) take(d);
+  take(0);
+  return strides;
+}
+
+Tensor empty_in_format(const char* op, const Tensor& x, Options o, std::optional<int64_t> format) {
+  int64_t f = format.value_or(Preserve);
+  if (f != Preserve) return cresset::empty_strided(x.sizes(), format_strides(op, x.sizes(), f), o);
+  if (x.is_contiguous()) return empty(x.sizes(), o);
+  if (is_dense(x)) return cresset::empty_strided(x.sizes(), x.strides(), o);
+  return cresset::empty_strided(x.sizes(), dense_strides(x), o);
+}
+
+// ---- copies
+
+void copy_same_dtype(const Tensor& src, const Tensor& dst) {
+  int64_t size = static_cast<int64_t>(itemsize(dst.dtype()));
+  StridedCopy c{static_cast<char*>(dst.data()), static_cast<const char*>(src.data()),
+                dst.sizes(), dst.strides(), Dims(dst.sizes().size()), size};
+  int64_t lead = dst.dim() - src.dim();
+  for (int64_t i = 0; i < src.dim(); ++i)
+    c.from_strides[i + lead] = src.size(i) == 1 ? 0 : src.stride(i);
+  launch("copy_", dst.device(), &CopyKernels::strided, std::move(c));
+}
+
 void copy_raw(const Operand& src, const Tensor& dst) {
-  launch("copy_", dst.device(), &ElementwiseKernels::copy, src, dst);
+  bool plain = src.is_tensor() && dst.device().is_cpu() && src.tensor().dtype() == dst.dtype() &&
+               src.tensor().numel() != 1;
+  if (plain && dst.numel() > 0)
+    copy_same_dtype(src.tensor(), dst);
+  else
+    launch("copy_", dst.device(), &ElementwiseKernels::copy, src, dst);
 }
 
 Tensor clone(const Tensor& x, std::optional<int64_t> memory_format) {
-  bool preserve = memory_format.value_or(3) == 3;
-  Tensor y = preserve ? empty_like(x) : empty(x.sizes(), options_of(x));
+  Tensor y = empty_in_format("clone", x, options_of(x), memory_format);
   copy_raw(x, y);
   if (wants_grad(x))
     record("CloneBackward0", y, inputs(x), [](Backward& b) { b[0] = b.grad(); });
@@ -21,13 +103,38 @@ Tensor clone(const Tensor& x, std::optional<int64_t> memory_format) {
 
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : clone(x, int64_t{0}); }
 
-Tensor to_dtype(const Tensor& x, DType dtype) {
-  if (x.dtype() == dtype) return x;
-  Tensor y = empty_like(x, dtype);
+namespace {
+
+Tensor contiguous_op(const Tensor& x, std::optional<int64_t> memory_format) {
+  int64_t format = memory_format.value_or(Contiguous);
+  CHECK(format != Preserve, Value, "contiguous: preserveFormat is not a memory format to have");
+  return has_format(x, format) ? x : clone(x, format);
+}
+
+bool is_contiguous_op(const Tensor& x, std::optional<int64_t> memory_format) {
+  return has_format(x, memory_format.value_or(Contiguous));
+}
+
+// The cast of PyTorch's _to_copy: a new tensor in any case.
+Tensor cast_copy(const Tensor& x, DType dtype, std::optional<int64_t> format) {
+  Tensor y = empty_in_format("to", x, {dtype, x.device()}, format);
   copy_raw(x, y);
   if ((is_floating(dtype) || is_complex(dtype)) && wants_grad(x))
     record("ToCopyBackward0", y, inputs(x), [](Backward& b) { b[0] = b.grad(); });
   return y;
+}
+
+Tensor to_op(const Tensor& x, std::optional<DType> dtype, bool copy,
+             std::optional<int64_t> memory_format) {
+  DType target = dtype.value_or(x.dtype());
+  bool same = target == x.dtype() && has_format(x, memory_format.value_or(Preserve));
+  return same && !copy ? x : cast_copy(x, target, memory_format);
+}
+
+}  // namespace
+
+Tensor to_dtype(const Tensor& x, DType dtype) {
+  return x.dtype() == dtype ? x : cast_copy(x, dtype, std::nullopt);
 }
 
 Tensor& copy_(Tensor& self, const Tensor& src) {
@@ -79,17 +186,28 @@ Tensor& fill_(Tensor& self, const Operand& value) {
 
 Tensor& zero_(Tensor& self) { return fill_(self, Operand(Scalar(int64_t{0}))); }
 
+Tensor fill(const Tensor& x, const Operand& value) {
+  Tensor y = clone(x, std::nullopt);
+  return fill_(y, value);
+}
+
 OP_TABLE(copy) = {
     op<clone>("clone(Tensor self, *, int? memory_format=None) -> Tensor", "torch method",
               "A copy of the values."),
-    op<contiguous>("contiguous(Tensor self) -> Tensor", "method",
-                   "The tensor itself when row-major, else a row-major copy."),
+    op<contiguous_op>("contiguous(Tensor self, *, int? memory_format=None) -> Tensor", "method",
+                      "The tensor itself when it has the memory format, else a copy in it."),
+    op<is_contiguous_op>("_is_contiguous(Tensor self, int? memory_format=None) -> bool",
+                         "private", "Whether the strides are those of a memory format."),
+    op<to_op>("_to(Tensor self, ScalarType? dtype, bool copy, int? memory_format=None) -> Tensor",
+              "private", "The values cast and laid out; the tensor itself when it fits."),
     op<to_dtype>("_to_dtype(Tensor self, ScalarType dtype) -> Tensor", "private",
                  "The values cast to a dtype; the tensor itself when it has that dtype."),
     op<copy_>("copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)", "method",
               "Writes the values of `src`, broadcast and cast, into the tensor."),
     op<fill_>("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)", "method",
               "Writes one value into every element."),
+    op<fill>("fill(Tensor self, Tensor|Scalar value) -> Tensor", "torch",
+             "A tensor like self with one value everywhere."),
     op<zero_>("zero_(Tensor(a!) self) -> Tensor(a!)", "method", "Writes zeros."),
 };
 OP_TABLE_END(copy);

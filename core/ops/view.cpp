@@ -323,13 +323,71 @@ Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
   return slice(x, d, from, from + length, 1);
 }
 
+namespace {
+
+Tensor squeeze_op(const Tensor& x, const std::optional<Dims>& dim) {
+  if (dim) return squeeze(x, *dim);
+  Dims all(static_cast<size_t>(x.dim()));
+  std::iota(all.begin(), all.end(), 0);
+  return squeeze(x, all);
+}
+
+int64_t start_of(const Operand& start) {
+  if (!start.is_tensor()) {
+    CHECK(start.scalar().kind() == Scalar::Kind::Int, Type,
+          "narrow: expected an integer start, got ", start.scalar());
+    return start.scalar().to_int();
+  }
+  const Tensor& t = start.tensor();
+  CHECK(t.dim() == 0 && is_integral(t.dtype(), false), Value,
+        "narrow: expected a 0-d integer tensor for start, got ", t.dtype(), " of shape ",
+        t.sizes());
+  CHECK(!t.is_meta(), Device, "narrow: a meta tensor has no value to start from");
+  return *to_dtype(t, DType::Int64).data<int64_t>();
+}
+
+Tensor narrow_op(const Tensor& x, int64_t dim, const Operand& start, int64_t length) {
+  return narrow(x, dim, start_of(start), length);
+}
+Tensor narrow_copy(const Tensor& x, int64_t dim, const Operand& start, int64_t length) {
+  return clone(narrow(x, dim, start_of(start), length), int64_t{0});
+}
+
+// The *_copy operators: the view's values in fresh row-major memory.
+Tensor fresh(const Tensor& v) { return clone(v, int64_t{0}); }
+Tensor alias_copy(const Tensor& x) { return clone(x, std::nullopt); }
+Tensor as_strided_copy(const Tensor& x, const Dims& size, const Dims& stride,
+                       std::optional<int64_t> offset) {
+  return fresh(as_strided(x, size, stride, offset));
+}
+Tensor view_copy(const Tensor& x, const Dims& size) { return fresh(view(x, size)); }
+Tensor expand_copy(const Tensor& x, const Dims& size, bool implicit) {
+  return fresh(expand(x, size, implicit));
+}
+Tensor permute_copy(const Tensor& x, const Dims& dims) { return fresh(permute(x, dims)); }
+Tensor transpose_copy(const Tensor& x, int64_t a, int64_t b) { return fresh(transpose(x, a, b)); }
+Tensor unsqueeze_copy(const Tensor& x, int64_t dim) { return fresh(unsqueeze(x, dim)); }
+Tensor squeeze_copy(const Tensor& x, const std::optional<Dims>& dim) {
+  return fresh(squeeze_op(x, dim));
+}
+Tensor select_copy(const Tensor& x, int64_t dim, int64_t index) {
+  return fresh(select(x, dim, index));
+}
+Tensor slice_copy(const Tensor& x, int64_t dim, std::optional<int64_t> start,
+                  std::optional<int64_t> end, int64_t step) {
+  return fresh(slice(x, dim, start, end, step));
+}
+Tensor detach_copy(const Tensor& x) { return clone(detach(x), std::nullopt); }
+
+}  // namespace
+
 OP_TABLE(view) = {
     op<detach>("detach(Tensor self) -> Tensor", "method torch",
                "The same memory, outside the graph."),
     op<as_strided>("as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) "
                    "-> Tensor",
                    "torch method", "A view with given sizes, strides and offset (in elements)."),
-    op<view>("view(Tensor self, int[] size) -> Tensor", "method",
+    op<view>("_view(Tensor self, int[] size) -> Tensor", "private",
              "The same memory under another shape; one size may be -1."),
     op<reshape>("reshape(Tensor self, int[] shape) -> Tensor", "torch method",
                 "Another shape: a view where strides allow it, else a copy."),
@@ -344,9 +402,36 @@ OP_TABLE(view) = {
     op<select>("select(Tensor self, int dim, int index) -> Tensor", "torch method",
                "One index of a dim; the dim disappears."),
     op<slice>("slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
-              "private", "Every step-th index of a dim from start to end."),
-    op<narrow>("narrow(Tensor self, int dim, int start, int length) -> Tensor", "torch method",
-               "`length` indices of a dim from `start`."),
+              "method", "Every step-th index of a dim from start to end."),
+    op<narrow_op>("narrow(Tensor self, int dim, Tensor|Scalar start, int length) -> Tensor",
+                  "torch method", "`length` indices of a dim from `start`."),
+    op<squeeze_op>("squeeze(Tensor self, int[]? dim=None) -> Tensor", "torch method",
+                   "Without the dims of size 1 (all of them, or those given)."),
+    op<expand>("broadcast_to(Tensor self, int[] size, *, bool implicit=False) -> Tensor",
+               "torch method", "The tensor broadcast to a shape, as expand."),
+    op<narrow_copy>("narrow_copy(Tensor self, int dim, Tensor|Scalar start, int length) -> Tensor",
+                    "torch method", "narrow as a copy."),
+    op<alias_copy>("alias_copy(Tensor self) -> Tensor", "torch", "A copy of the tensor."),
+    op<detach_copy>("detach_copy(Tensor self) -> Tensor", "torch", "detach as a copy."),
+    op<as_strided_copy>("as_strided_copy(Tensor self, int[] size, int[] stride, "
+                        "int? storage_offset=None) -> Tensor",
+                        "torch", "as_strided as a copy."),
+    op<view_copy>("view_copy(Tensor self, int[] size) -> Tensor", "torch", "view as a copy."),
+    op<expand_copy>("expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor",
+                    "torch", "expand as a copy."),
+    op<permute_copy>("permute_copy(Tensor self, int[] dims) -> Tensor", "torch",
+                     "permute as a copy."),
+    op<transpose_copy>("transpose_copy(Tensor self, int dim0, int dim1) -> Tensor", "torch",
+                       "transpose as a copy."),
+    op<unsqueeze_copy>("unsqueeze_copy(Tensor self, int dim) -> Tensor", "torch",
+                       "unsqueeze as a copy."),
+    op<squeeze_copy>("squeeze_copy(Tensor self, int[]? dim=None) -> Tensor", "torch",
+                     "squeeze as a copy."),
+    op<select_copy>("select_copy(Tensor self, int dim, int index) -> Tensor", "torch",
+                    "select as a copy."),
+    op<slice_copy>("slice_copy(Tensor self, int dim=0, int? start=None, int? end=None, "
+                   "int step=1) -> Tensor",
+                   "torch", "slice as a copy."),
 };
 OP_TABLE_END(view);
 

@@ -2,6 +2,7 @@
 #include "core/tensor/distributions.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -128,11 +129,43 @@ void fill_geometric(Generator& generator, DType dtype, void* out, int64_t n, dou
   });
 }
 
+namespace {
+
+/// The least integer k for which k / 2^53 is not below p.
+uint64_t bernoulli_limit(double p) { return static_cast<uint64_t>(std::ceil(p * 0x1p53)); }
+
+// out[i] = uniform_double() < p, decided on the integers that the doubles are made of.
+template <class T>
+[[gnu::always_inline]] inline void compare_words(const uint64_t* words, T* out, int64_t n,
+                                                 uint64_t limit, T yes, T no) {
+  for (int64_t i = 0; i < n; ++i) {
+    // The first of two draws is the upper half; it lies in the lower half of the pair.
+    uint64_t bits = (words[i] << 32 | words[i] >> 32) & 0x1fffffffffffffu;
+    out[i] = static_cast<int64_t>(bits) < static_cast<int64_t>(limit) ? yes : no;
+  }
+}
+
+template <class T>
+void bernoulli_numbers(Generator& generator, T* out, int64_t n, double p) {
+  static_assert(std::endian::native == std::endian::little);
+  constexpr int64_t block = 2048;
+  alignas(64) uint64_t words[block];
+  const uint64_t limit = bernoulli_limit(p);
+  const T yes = static_cast<T>(1.0f), no = static_cast<T>(0.0f);
+  for (int64_t done = 0; done < n; done += block) {
+    int64_t count = std::min(block, n - done);
+    generator.random_words(reinterpret_cast<uint32_t*>(words), 2 * count);
+    compare_words(words, out + done, count, limit, yes, no);
+  }
+}
+
+}  // namespace
+
 void fill_bernoulli(Generator& generator, DType dtype, void* out, int64_t n, double p) {
   CHECK(p >= 0.0 && p <= 1.0, Value, "bernoulli_: expected p in [0, 1], got ", p);
   detail::visit_real("bernoulli_", dtype, [&]<class T>() {
     const GeneratorLock lock(generator.mutex());
-    fill(static_cast<T*>(out), n, [&] { return generator.uniform_double() < p; });
+    bernoulli_numbers(generator, static_cast<T*>(out), n, p);
   });
 }
 

@@ -41,6 +41,8 @@ class Generator {
     y ^= (y << 15) & 0xefc60000u;
     return y ^ (y >> 18);
   }
+  /// n draws of random() at once: several times faster for long fills.
+  void random_words(uint32_t* out, int64_t n);
   /// Two 32-bit draws, the first one in the upper half.
   uint64_t random64() {
     const uint64_t high = random();

@@ -22,6 +22,7 @@ const tsTypes = {
   "ScalarType?": "DType | null",
   Device: "DeviceLike",
   "Device?": "DeviceLike | null",
+  "Generator?": "Generator | null",
   str: "string",
   "Tensor[]": "readonly Tensor[]",
   "Tensor?[]": "readonly (Tensor | null)[]",
@@ -67,7 +68,7 @@ function defaultOf(arg) {
 const widths = {
   Tensor: 1, "Tensor?": 1, int: 1, float: 1, bool: 1, "bool?": 1, ScalarType: 1, "ScalarType?": 1,
   Device: 1, "Device?": 1, Scalar: 3, "Scalar?": 3, "Tensor|Scalar": 3, "Tensor|Scalar?": 3,
-  "int?": 2, "float?": 2,
+  "int?": 2, "float?": 2, "Generator?": 1,
 };
 
 function writeArg(arg, op, at) {
@@ -84,6 +85,7 @@ function writeArg(arg, op, at) {
     case "ScalarType": return assign(`$dtypeCode(${x}, ${where})`);
     case "ScalarType?": return assign(`$dtypeOrNone(${x}, ${where})`);
     case "Device": return assign(`$deviceCode(${x})`);
+    case "Generator?": return assign(`$generatorOrNone(${x}, ${where})`);
     case "Device?": return assign(`$deviceOrNone(${x})`);
     case "Scalar": return `$scalar(${at}, ${x}, ${where});`;
     case "Scalar?": return `$scalarOrNone(${at}, ${x}, ${where});`;
@@ -162,7 +164,11 @@ function result(op) {
   switch (ret.kind) {
     case "none": return `$none(${id});`;
     case "self": return `$none(${id});\n  return ${local(op.args[0].js)};`;
-    case "tensor": return `return $one(${id});`;
+    case "tensor":
+      // The core wrote into its first argument: the caller gets that very object back.
+      if (op.args.some((a) => a.name === "inplace" && a.type === "bool"))
+        return `const $y = $one(${id});\n  return inplace === true ? ${local(op.args[0].js)} : $y;`;
+      return `return $one(${id});`;
     case "tensors": return `return $many(${id}) as Tensor[];`;
     case "ints": return `return $numbers(${id});`;
     case "named":
@@ -196,6 +202,8 @@ function overloads(op, skipSelf) {
     const before = positional.slice(0, -1).map(shown);
     lists.push([...before, shown(target)].join(", ") + opts);
     lists.push([...before, `...${local(target.js)}: number[]`].join(", "));
+    if (named.length)
+      lists.push([...before, `...sizeAndOptions: [...number[], ${optionsType(named)}]`].join(", "));
     return lists;
   }
   const all = positional.map((a) => (optional(a) ? `${local(a.js)}?: ${tsType(a)}` : shown(a)));
@@ -315,6 +323,7 @@ import {
   floatOrNone as $floatOrNone,
   floats as $floats,
   floatsOrNone as $floatsOrNone,
+  generatorOrNone as $generatorOrNone,
   id as $id,
   idOrNone as $idOrNone,
   int as $int,
@@ -341,6 +350,7 @@ import {
   value as $value,
   type Named,
 } from "./frame.js";
+import type { Generator } from "./generator.js";
 import type { Tensor } from "./tensor.js";
 
 ${ops.map(emitFunction).join("\n\n")}

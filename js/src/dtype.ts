@@ -117,7 +117,10 @@ export function device(spec: DeviceLike): Device {
   return new Device(match[1] as DeviceType, Number(match[2] ?? 0));
 }
 
-/** Memory layouts, as the core numbers them. */
+/** PyTorch's name of the one layout there is. */
+export const strided = "strided";
+
+/** Memory formats, as the core numbers them. */
 export const contiguousFormat = 0;
 export const channelsLast = 1;
 export const channelsLast3d = 2;

@@ -12,6 +12,7 @@ import {
   type Scalar,
 } from "./dtype.js";
 import { TypeError_, ValueError } from "./errors.js";
+import { Generator } from "./generator.js";
 import { Tensor } from "./tensor.js";
 
 /** The frame: see Note [Frame encoding] in core/dispatch/frame.h. */
@@ -151,6 +152,13 @@ export function deviceCode(x: unknown): number {
 
 export function deviceOrNone(x: unknown): number {
   return x === undefined || x === null ? -1 : deviceCode(x);
+}
+
+/** The number of a generator; 0 is the default one. */
+export function generatorOrNone(x: unknown, op: string, name: string): number {
+  if (x === undefined || x === null) return 0;
+  if (x instanceof Generator) return x._id;
+  throw new TypeError_(`${op}: expected a Generator for "${name}", got ${describe(x)}`);
 }
 
 /** One of an enumeration's names, as its number. */

@@ -2,13 +2,18 @@
 import { backend } from "./backend.js";
 import { installChoosing } from "./choosing.js";
 import * as ops from "./ops.gen.js";
+import { castMethods } from "./casts.js";
+import { randomMethods } from "./random.js";
+import { shapeMethods } from "./shape.js";
 import { Tensor } from "./tensor.js";
 
 ops.installMethods(Tensor.prototype);
 installChoosing(Tensor.prototype);
+Object.assign(Tensor.prototype, castMethods, randomMethods, shapeMethods);
 
 export { Tensor } from "./tensor.js";
-export type { BackwardOptions, ToOptions } from "./tensor.js";
+export type { BackwardOptions } from "./tensor.js";
+export type { ToOptions } from "./casts.js";
 export * from "./torch.gen.js";
 export * from "./errors.js";
 export {
@@ -42,11 +47,42 @@ export {
   long,
   preserveFormat,
   short,
+  strided,
   uint8,
 } from "./dtype.js";
 export type { DeviceLike, Scalar } from "./dtype.js";
 export { frombuffer, tensor } from "./convert.js";
 export type { Nested, TensorData, TensorOptions, TypedArray } from "./convert.js";
+export { arange } from "./creation.js";
+export { Generator } from "./generator.js";
+export {
+  getRngState,
+  initialSeed,
+  manualSeed,
+  normal,
+  randint,
+  randintLike,
+  seed,
+  setRngState,
+} from "./random.js";
+export * as random from "./random.js";
+export {
+  atleast1d,
+  atleast2d,
+  atleast3d,
+  blockDiag,
+  broadcastShapes,
+  broadcastTensors,
+  cartesianProd,
+  combinations,
+  dsplit,
+  hsplit,
+  meshgrid,
+  repeatInterleave,
+  split,
+  tensorSplit,
+  vsplit,
+} from "./shape.js";
 export { enableGrad, noGrad, setGradEnabled } from "./autograd.js";
 export * as autograd from "./autograd.js";
 export * as special from "./special.js";

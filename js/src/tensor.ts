@@ -1,6 +1,7 @@
 // The Tensor class: what every tensor can tell and do beside the generated operators.
 import { backward as runBackward, GradFn } from "./autograd.js";
 import { backend } from "./backend.js";
+import { to as castTo, type ToOptions } from "./casts.js";
 import {
   Complex,
   Device,
@@ -10,7 +11,7 @@ import {
   type DType,
   type Scalar,
 } from "./dtype.js";
-import { ShapeError, TypeError_, ValueError } from "./errors.js";
+import { ShapeError, ValueError } from "./errors.js";
 import { gatherData, nested, type Nested, type TypedArray } from "./convert.js";
 import * as ops from "./ops.gen.js";
 import { formatTensor } from "./print_tensor.js";
@@ -69,8 +70,33 @@ export class Tensor {
   storageOffset(): number {
     return ops._info(this)[4]!;
   }
-  isContiguous(): boolean {
-    return ops._info(this)[5] === 1;
+  /** Whether the elements lie in row-major order, or in that of a memory format. */
+  isContiguous(options: { memoryFormat?: number | null } = {}): boolean {
+    return ops._isContiguous(this, options.memoryFormat ?? null);
+  }
+  /** All dims in reverse order. */
+  get T(): Tensor {
+    return ops._numpyT(this);
+  }
+  /** The two last dims swapped. */
+  get mT(): Tensor {
+    return ops._matrixT(this);
+  }
+  /** A matrix transposed and conjugated. */
+  get H(): Tensor {
+    return ops._hermitian(this);
+  }
+  /** The two last dims swapped, conjugated. */
+  get mH(): Tensor {
+    return ops.adjoint(this);
+  }
+  /** The real part: a view of a complex tensor, the tensor itself otherwise. */
+  get real(): Tensor {
+    return ops.real(this);
+  }
+  /** The imaginary part of a complex tensor, as a view. */
+  get imag(): Tensor {
+    return ops.imag(this);
   }
   /** Counts in-place writes to the storage. */
   get _version(): number {
@@ -152,13 +178,15 @@ export class Tensor {
 
   // ---- conversion
 
-  /** The tensor on another device or with another dtype; itself when nothing changes. */
-  to(target: DType | DeviceLike | Tensor | ToOptions, options: ToOptions = {}): Tensor {
-    const o = toOptions(target, options);
-    let t: Tensor = this;
-    if (o.device !== undefined) t = ops._toDevice(t, o.device);
-    if (o.dtype !== undefined) t = ops._toDtype(t, o.dtype);
-    return o.copy && t === this ? t.clone() : t;
+  /**
+   * The tensor with another dtype, device or memory format; itself when nothing changes:
+   * `x.to(torch.float64)`, `x.to("meta")`, `x.to(other)`, `x.to({ dtype, device })`.
+   */
+  to(
+    target: DType | DeviceLike | Tensor | ToOptions | null,
+    ...rest: (DType | boolean | ToOptions)[]
+  ): Tensor {
+    return castTo(this, [target, ...rest]);
   }
   cpu(): Tensor {
     return this.to("cpu");
@@ -207,21 +235,6 @@ export interface BackwardOptions {
   retainGraph?: boolean;
   createGraph?: boolean;
   inputs?: Tensor | readonly Tensor[];
-}
-
-export interface ToOptions {
-  dtype?: DType;
-  device?: DeviceLike;
-  copy?: boolean;
-  nonBlocking?: boolean;
-}
-
-function toOptions(target: DType | DeviceLike | Tensor | ToOptions, rest: ToOptions): ToOptions {
-  if (target instanceof Tensor) return { ...rest, dtype: target.dtype, device: target.device };
-  if (typeof target === "string" || target instanceof Device) return { ...rest, device: target };
-  if (target === undefined || target === null) throw new TypeError_("to: missing argument");
-  if ((dtypes as readonly unknown[]).includes(target)) return { ...rest, dtype: target as DType };
-  return target as ToOptions;
 }
 
 function pick(op: string, list: number[], dim: number): number {

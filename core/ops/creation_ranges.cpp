@@ -1,0 +1,244 @@
+// New tensors that count: ranges, identity matrices, triangles' indices, Vandermonde matrices.
+#include <cmath>
+
+#include "core/dispatch/op.h"
+#include "core/ops/creation.h"
+#include "core/ops/shape.h"
+
+namespace cresset::ops {
+namespace {
+
+template <class T>
+concept ComplexElement = requires(T x) { x.imag(); };
+
+// Calls f with the storage type of a real dtype.
+template <class F>
+void visit_real(const char* op, DType dtype, F&& f) {
+  CHECK(!is_complex(dtype), DType, op, ": expected a real dtype, got ", dtype);
+  visit_dtype(dtype, [&]<class T>() {
+    if constexpr (!ComplexElement<T>) f.template operator()<T>();
+  });
+}
+
+// ---- arange
+
+// ceil((end - start) / step) without overflow.
+int64_t integer_count(int64_t start, int64_t end, int64_t step) {
+  __int128 span = static_cast<__int128>(end) - start;
+  __int128 n = (span + step - (step > 0 ? 1 : -1)) / step;
+  return n > (int64_t{1} << 60) ? int64_t{1} << 60 : static_cast<int64_t>(n);
+}
+
+int64_t arange_count(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype) {
+  for (const Scalar* s : {&start, &end, &step})
+    CHECK(!s->is_complex() && std::isfinite(s->to_double()), Value,
+          "arange: expected finite numbers, got ", start, ", ", end, ", ", step);
+  bool exact = start.is_integral() && end.is_integral() && step.is_integral();
+  bool truncates = dtype == DType::Int64;
+  if (truncates)
+    for (const Scalar* s : {&start, &end, &step})
+      CHECK(std::abs(s->to_double()) < 0x1p63, Value, "arange: ", *s, " does not fit int64");
+  bool zero = truncates ? step.to_int() == 0 : step.equals(0);
+  CHECK(!zero, Value, "arange: expected a step other than 0 for dtype ", dtype);
+  bool ahead = exact || truncates ? (step.to_int() > 0 ? end.to_int() >= start.to_int()
+                                                       : end.to_int() <= start.to_int())
+                                  : (step.to_double() > 0 ? end.to_double() >= start.to_double()
+                                                          : end.to_double() <= start.to_double());
+  CHECK(ahead, Value, "arange: a step of ", step, " does not lead from ", start, " to ", end);
+  if (exact || truncates) return integer_count(start.to_int(), end.to_int(), step.to_int());
+  double n = std::ceil((end.to_double() - start.to_double()) / step.to_double());
+  CHECK(n < 0x1p55, Value, "arange: too many elements, ", n);
+  return static_cast<int64_t>(n);
+}
+
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
+              std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+  bool integral = start.is_integral() && end.is_integral() && step.is_integral();
+  Options o = resolve(dtype.value_or(integral ? DType::Int64 : default_dtype()), device);
+  int64_t n = arange_count(start, end, step, o.dtype);
+  Tensor y = empty(Dims{n}, o, "arange");
+  if (!y.is_meta())
+    visit_real("arange", o.dtype, [&]<class T>() {
+      T* out = y.data<T>();
+      if constexpr (std::is_integral_v<T>) {
+        // Unsigned arithmetic wraps where a narrow dtype cannot hold a value.
+        uint64_t value = static_cast<uint64_t>(start.to_int());
+        uint64_t by = static_cast<uint64_t>(step.to_int());
+        for (int64_t i = 0; i < n; ++i, value += by) out[i] = static_cast<T>(value);
+      } else {
+        double from = start.to_double(), by = step.to_double();
+        for (int64_t i = 0; i < n; ++i)
+          out[i] = static_cast<T>(from + static_cast<double>(i) * by);
+      }
+    });
+  return with_grad(y, requires_grad);
+}
+
+// ---- linspace, logspace
+
+double end_point(const char* op, const Operand& x) {
+  if (!x.is_tensor()) {
+    CHECK(!x.scalar().is_complex(), NotImplemented, op, ": complex end points");
+    return x.scalar().to_double();
+  }
+  CHECK(x.tensor().dim() == 0, Shape, op, ": expected 0-d tensors as end points, got shape ",
+        x.tensor().sizes());
+  CHECK(!x.tensor().is_complex(), NotImplemented, op, ": complex end points");
+  CHECK(!x.tensor().is_meta(), Device, op, ": a meta tensor has no value");
+  return *to_dtype(x.tensor(), DType::Float64).data<double>();
+}
+
+// Calls write(i, x) with the evenly spaced x, counted from the nearer end as PyTorch does.
+template <class T, class F>
+void for_spaced(double start, double end, int64_t steps, F&& write) {
+  using Step = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, double, float>;
+  Step from = static_cast<Step>(static_cast<T>(start)), to = static_cast<Step>(static_cast<T>(end));
+  Step by = steps > 1 ? (to - from) / static_cast<Step>(steps - 1) : Step(0);
+  for (int64_t i = 0; i < steps; ++i)
+    write(i, i < steps / 2 || steps == 1 ? from + by * static_cast<Step>(i)
+                                         : to - by * static_cast<Step>(steps - i - 1));
+}
+
+Tensor spaced(const char* op, const Operand& start, const Operand& end, int64_t steps,
+              std::optional<double> base, Options o) {
+  CHECK(steps >= 0, Value, op, ": expected steps of at least 0, got ", steps);
+  double from = end_point(op, start), to = end_point(op, end);
+  Tensor y = empty(Dims{steps}, o, op);
+  if (y.is_meta()) return y;
+  if (is_complex(o.dtype))
+    return to_dtype(spaced(op, start, end, steps, base, {to_real(o.dtype), o.device}), o.dtype);
+  visit_real(op, o.dtype, [&]<class T>() {
+    T* out = y.data<T>();
+    for_spaced<T>(from, to, steps, [&](int64_t i, auto x) {
+      if (base) x = std::pow(static_cast<decltype(x)>(*base), x);
+      out[i] = static_cast<T>(x);
+    });
+  });
+  return y;
+}
+
+Tensor linspace(const Operand& start, const Operand& end, int64_t steps,
+                std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+  return with_grad(spaced("linspace", start, end, steps, std::nullopt, resolve(dtype, device)),
+                   requires_grad);
+}
+
+Tensor logspace(const Operand& start, const Operand& end, int64_t steps, double base,
+                std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+  return with_grad(spaced("logspace", start, end, steps, base, resolve(dtype, device)),
+                   requires_grad);
+}
+
+// ---- matrices
+
+Tensor eye(int64_t n, std::optional<int64_t> m, std::optional<DType> dtype,
+           std::optional<Device> device, bool requires_grad) {
+  int64_t columns = m.value_or(n);
+  CHECK(n >= 0 && columns >= 0, Value, "eye: expected sizes of at least 0, got ", n, " and ",
+        columns);
+  Tensor y = zeros(Dims{n, columns}, resolve(dtype, device));
+  GradMode off(false);
+  copy_raw(Operand(Scalar(int64_t{1})), diagonal(y));
+  return with_grad(y, requires_grad);
+}
+
+// Rows and columns of the elements on one side of a diagonal, row by row.
+Tensor triangle_indices(const char* op, int64_t rows, int64_t columns, int64_t offset, bool upper,
+                        std::optional<DType> dtype, std::optional<Device> device) {
+  CHECK(rows >= 0 && columns >= 0, Value, op, ": expected sizes of at least 0, got ", rows,
+        " and ", columns);
+  Options o{dtype.value_or(DType::Int64), device.value_or(Device{})};
+  CHECK(o.dtype == DType::Int64 || o.dtype == DType::Int32, DType, op,
+        ": expected int32 or int64, got ", o.dtype);
+  checked_numel(op, Dims{rows, columns});
+  int64_t k = std::clamp(offset, -rows - 1, columns + 1);
+  auto edge = [&](int64_t r) { return std::clamp<int64_t>(r + k + (upper ? 0 : 1), 0, columns); };
+  int64_t total = 0;
+  for (int64_t r = 0; r < rows; ++r) total += upper ? columns - edge(r) : edge(r);
+  Tensor y = empty(Dims{2, total}, o, op);
+  if (y.is_meta()) return y;
+  visit_dtype(o.dtype, [&]<class T>() {
+    if constexpr (std::is_integral_v<T>) {
+      T *row = y.data<T>(), *column = row + total;
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = upper ? edge(r) : 0; c < (upper ? columns : edge(r)); ++c) {
+          *row++ = static_cast<T>(r);
+          *column++ = static_cast<T>(c);
+        }
+    }
+  });
+  return y;
+}
+
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
+                    std::optional<Device> device) {
+  return triangle_indices("tril_indices", row, col, offset, false, dtype, device);
+}
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
+                    std::optional<Device> device) {
+  return triangle_indices("triu_indices", row, col, offset, true, dtype, device);
+}
+
+Tensor vander(const Tensor& x, std::optional<int64_t> count) {
+  Tensor base = x.dim() ? x : unsqueeze(x, 0);
+  if (is_integral(base.dtype(), true)) base = to_dtype(base, DType::Int64);
+  int64_t n = count.value_or(base.size(-1));
+  CHECK(n > 1, Value, "linalg.vander: expected N of at least 2, got ", n);
+  CHECK(n < (1 << 20), Value, "linalg.vander: too many columns, ", n);
+  TensorList columns{ones_like(base), base};
+  while (static_cast<int64_t>(columns.size()) < n) columns.push_back(mul(columns.back(), base));
+  return stack(columns, -1);
+}
+
+TensorList unravel_index(const Tensor& indices, const Dims& shape) {
+  CHECK(is_integral(indices.dtype(), false), DType,
+        "unravel_index: expected integer indices, got ", indices.dtype());
+  int64_t total = checked_numel("unravel_index", shape), step = 1;
+  if (!indices.is_meta()) {
+    Tensor flat = contiguous(to_dtype(indices, DType::Int64));
+    const int64_t* p = flat.data<int64_t>();
+    for (int64_t i = 0; i < flat.numel(); ++i)
+      CHECK(p[i] >= -total && p[i] < total, Index, "unravel_index: index ", p[i],
+            " is out of bounds for shape ", shape);
+  }
+  TensorList out(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    Operand size{Scalar(shape[d])};
+    Tensor q = row(Row::floor_divide, {indices, Operand(Scalar(step))});
+    out[d] = row(Row::remainder, {q, size});
+    step *= std::max<int64_t>(shape[d], 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+OP_TABLE(creation_ranges) = {
+    op<arange>("_arange(Scalar start, Scalar end, Scalar step, *, ScalarType? dtype=None, "
+               "Device? device=None, bool requires_grad=False) -> Tensor",
+               "private", "Numbers from start to before end."),
+    op<linspace>("linspace(Tensor|Scalar start, Tensor|Scalar end, int steps, *, "
+                 "ScalarType? dtype=None, Device? device=None, bool requires_grad=False) "
+                 "-> Tensor",
+                 "torch", "`steps` evenly spaced numbers from start to end, both included."),
+    op<logspace>("logspace(Tensor|Scalar start, Tensor|Scalar end, int steps, float base=10, *, "
+                 "ScalarType? dtype=None, Device? device=None, bool requires_grad=False) "
+                 "-> Tensor",
+                 "torch", "base to the power of evenly spaced numbers."),
+    op<eye>("eye(int n, int? m=None, *, ScalarType? dtype=None, Device? device=None, "
+            "bool requires_grad=False) -> Tensor",
+            "torch", "Ones on the diagonal, zeros elsewhere."),
+    op<tril_indices>("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=None, "
+                     "Device? device=None) -> Tensor",
+                     "torch", "Rows and columns of a lower triangle, [2, count]."),
+    op<triu_indices>("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=None, "
+                     "Device? device=None) -> Tensor",
+                     "torch", "Rows and columns of an upper triangle, [2, count]."),
+    op<vander>("linalg_vander(Tensor x, *, int? N=None) -> Tensor", "linalg",
+               "Powers 0 to N - 1 of each element, in a new last dim."),
+    op<unravel_index>("unravel_index(Tensor indices, int[] shape) -> Tensor[]", "torch",
+                      "The coordinates of flat indices, one tensor per dim."),
+};
+OP_TABLE_END(creation_ranges);
+
+}  // namespace cresset::ops
