@@ -167,7 +167,8 @@ export function meshgrid(...args: unknown[]): Tensor[] {
 
 function atLeast(name: string, one: (t: Tensor) => Tensor) {
   function apply(tensor: Tensor): Tensor;
-  function apply(...tensors: Many): Tensor[];
+  function apply(tensors: readonly Tensor[]): Tensor[];
+  function apply(...tensors: Tensor[]): Tensor[];
   function apply(...args: unknown[]): unknown {
     if (args.length === 1 && args[0] instanceof Tensor) return one(args[0]);
     return listed(name, args).map(one);
