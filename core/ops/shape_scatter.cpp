@@ -78,12 +78,13 @@ Tensor as_strided_scatter(const Tensor& x, const Tensor& src, const Dims& size, 
   }
   if (wants_grad(x, src))
     record("AsStridedScatterBackward0", y, inputs(x, src),
-           [=, from = src.sizes(), layout = x.strides()](Backward& b) {
+           [=, layout = x.strides()](Backward& b) {
              Options o = options_of(b.grad());
+             // PyTorch's gradient for self is that of the written elements, zero elsewhere (the
+             // reverse of what the function's mathematics says); ported code sees its numbers.
              if (b.needs(0)) {
-               Tensor g = cresset::empty_strided(b.grad().sizes(), layout, o);
-               copy_(g, b.grad());
-               b[0] = as_strided_scatter(g, zeros(from, o), size, stride, start);
+               Tensor nothing = cresset::empty_strided(b.grad().sizes(), layout, o);
+               b[0] = as_strided_scatter(zero_(nothing), part(b.grad()), size, stride, start);
              }
              if (b.needs(1)) b[1] = part(b.grad());
            });

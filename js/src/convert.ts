@@ -110,10 +110,12 @@ function viewDType(view: ArrayBufferView): DType {
 }
 
 function viewBytes(view: ArrayBufferView): Uint8Array {
-  if ((view.buffer as { detached?: boolean }).detached) {
+  try {
+    return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  } catch {
+    // The one cause: not every host tells that a buffer is detached.
     throw new ValueError("tensor: the typed array's buffer is detached");
   }
-  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }
 
 interface Flat {

@@ -230,6 +230,8 @@ export class Tensor {
 
 export interface Tensor extends ops.TensorMethods {}
 
+export type { ToOptions };
+
 export interface BackwardOptions {
   gradient?: Tensor | null;
   retainGraph?: boolean;

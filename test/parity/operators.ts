@@ -75,6 +75,8 @@ const adapted: Record<string, Call> = {
   "normal.number_mean": swapped("normal"),
   pca_lowrank: ([a, b], kwargs) => call("pcaLowrank", [times(a, b)], kwargs),
   polygamma: swapped("polygamma"),
+  // PyTorch's own sample table calls randn_like under this name.
+  rand_like: (args, kwargs) => call("randnLike", args, kwargs),
   slice: (args, kwargs) => callMethod("slice", args, kwargs),
   "special.polygamma": swapped("special.polygamma"),
   svd_lowrank: ([a, b], kwargs) => call("svdLowrank", [times(a, b)], kwargs),
