@@ -85,10 +85,10 @@ export {
 } from "./shape.js";
 export { enableGrad, noGrad, setGradEnabled } from "./autograd.js";
 export * as autograd from "./autograd.js";
+export * as linalg from "./linalg.gen.js";
 export * as special from "./special.js";
 export { polygamma } from "./special.js";
 export * as memory from "./memory.js";
-export { nonzero, where } from "./choosing.js";
 export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";
 export * as utils from "./utils.js";
@@ -107,6 +107,17 @@ export {
 export type { Collated, DataLoaderOptions, Sampler } from "./data.js";
 export { Progress } from "./progress.js";
 export type { ProgressOptions } from "./progress.js";
+export {
+  gradient,
+  histogramdd,
+  median,
+  nanmedian,
+  nonzero,
+  unique,
+  uniqueConsecutive,
+  where,
+} from "./choosing.js";
+export type { GradientOptions, UniqueConsecutiveOptions, UniqueOptions } from "./choosing.js";
 export { Slice, slice } from "./indexing.js";
 export type { Index } from "./indexing.js";
 export { setPrintoptions } from "./print.js";
