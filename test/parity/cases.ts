@@ -1,5 +1,5 @@
 // Runs one recorded case of an operator in all its forms and says what differs.
-import { fn, isTyped, lookUp, method, saysMissing, type TensorLike } from "./api.js";
+import { fn, isTyped, method, saysMissing, type TensorLike } from "./api.js";
 import {
   Decoder,
   isTensorCode,
@@ -14,6 +14,7 @@ import type { Fixture } from "./fixtures.js";
 import {
   functionForm,
   inPlaceForm,
+  isRandom,
   methodForm,
   reshapesInPlace,
   type Arguments,
@@ -128,7 +129,7 @@ export class OperatorRun {
         : decoder.value(code),
     );
     const kwargs = decoder.record(kase.kwargs);
-    if (lookUp("manualSeed")) fn("manualSeed")(seed);
+    if (isRandom(this.op)) fn("manualSeed")(seed);
     return call(args, kwargs);
   }
 

@@ -20,11 +20,30 @@ const tolerances: Record<string, Tolerance> = {
 };
 
 /** Operators whose algorithm cannot keep the tolerance, each with the reason. */
-const overrides: Record<string, Tolerance & { reason: string }> = {};
+const overrides: Record<string, Tolerance & { reason: string }> = {
+  "special.bessel_j0": {
+    relative: 1e-7,
+    absolute: 1e-6,
+    reason:
+      "PyTorch's own error: J0(-5.4215280659972755) is -0.03378131278826058 by the integral of " +
+      "cos(x sin t), PyTorch gives -0.03378150176924146",
+  },
+  "special.bessel_y1": {
+    relative: 1e-7,
+    absolute: 1e-6,
+    reason: "PyTorch's own error of up to 4e-7 for arguments above 5, as with bessel_j0",
+  },
+};
 
 /** The tolerance for results of `op` in `dtype`; undefined means exact. */
 export function toleranceFor(op: string, dtype: string): Tolerance | undefined {
-  return dtype in tolerances ? (overrides[op] ?? tolerances[dtype]) : undefined;
+  const usual = tolerances[dtype];
+  const wider = overrides[op];
+  if (!usual || !wider) return usual;
+  return {
+    relative: Math.max(usual.relative, wider.relative),
+    absolute: Math.max(usual.absolute, wider.absolute),
+  };
 }
 
 /** Operators that return memory as they find it: only type, shape and strides can agree. */

@@ -147,3 +147,11 @@ export const reshapesInPlace = new Set([
   "transpose",
   "unsqueeze",
 ]);
+
+/** Whether an operator draws random numbers: PyTorch seeds the generator before each such call. */
+export function isRandom(op: string): boolean {
+  const last = op.split(".").at(-1)!;
+  const drawing =
+    /^(rand|normal|log_normal|bernoulli|multinomial|cauchy|exponential|geometric|uniform|rrelu)/;
+  return drawing.test(last) || /dropout\dd?$|dropout$|lowrank|fractional|attention/.test(last);
+}
