@@ -1,60 +1,218 @@
-// Reductions over dims.
+// Sums, products, means, counts and truth over dims.
+#include "core/ops/reduce.h"
+
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
 #include "core/ops/ops.h"
-#include "core/ops/reduce.h"
+#include "core/ops/scan.h"
+#include "core/ops/view_helpers.h"
 
 namespace cresset::ops {
-namespace {
 
-DType sum_dtype(const Tensor& x, std::optional<DType> dtype) {
-  if (dtype) return *dtype;
-  return is_integral(x.dtype(), true) ? DType::Int64 : x.dtype();
+Dims reduction_dims(const char* op, const Tensor& x, const std::optional<Dims>& dims) {
+  // PyTorch's limit.
+  CHECK(!dims || x.dim() <= 64, Shape, op, ": expected at most 64 dims, got ", x.dim());
+  if (x.dim() > 0) return wrap_dims(op, dims.value_or(Dims{}), x.dim(), true);
+  if (dims) wrap_dims(op, *dims, 0, true);
+  return {};
 }
 
-// The shape left after reducing `dims`, with and without size-1 dims in their place.
-Dims reduced_sizes(const Tensor& x, const Dims& dims, bool keepdim) {
+Dims reduced_sizes(const Tensor& x, const Dims& over, bool keepdim) {
   Dims out;
-  for (int64_t i = 0; i < x.dim(); ++i) {
-    bool reduced = std::find(dims.begin(), dims.end(), i) != dims.end();
-    if (!reduced)
-      out.push_back(x.size(i));
-    else if (keepdim)
-      out.push_back(1);
+  if (!keepdim && static_cast<int64_t>(over.size()) == x.dim()) return out;
+  size_t next = 0;
+  for (int64_t d = 0; d < x.dim(); ++d) {
+    const bool reduced = next < over.size() && over[next] == d;
+    if (reduced) ++next;
+    if (!reduced) out.push_back(x.size(d));
+    else if (keepdim) out.push_back(1);
   }
   return out;
 }
 
-// Gives a reduced gradient its size-1 dims back and expands it.
-Tensor expand_reduced(const Tensor& g, const Dims& sizes, const Dims& dims, bool keepdim) {
-  Tensor r = g;
-  if (!keepdim)
-    for (int64_t d : dims) r = unsqueeze(r, d);
-  return expand(r, sizes);
+int64_t reduced_numel(const Tensor& x, const Dims& over) {
+  int64_t n = 1;
+  for (int64_t d : over) n *= x.size(d);
+  return n;
+}
+
+Tensor expand_reduced(const Tensor& r, const Dims& sizes, const Dims& over, bool keepdim) {
+  if (r.sizes() == sizes) return r;
+  Dims strides(sizes.size());
+  size_t next = 0;
+  int64_t from = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const bool reduced = next < over.size() && over[next] == static_cast<int64_t>(d);
+    if (reduced) ++next;
+    if (!reduced) strides[d] = r.stride(from);
+    if (!reduced || keepdim) ++from;
+  }
+  return make_view("expand", "ExpandBackward0", r, sizes, strides, r.offset(),
+                   [over, keepdim](Backward& b) {
+                     b[0] = sum(b.grad(), over, keepdim, std::nullopt);
+                   });
+}
+
+Tensor reduce_raw(const char* op, ReduceOp kind, const Tensor& x, const Dims& over, bool keepdim,
+                  DType dtype, double p, const Tensor* center) {
+  Tensor y = empty(reduced_sizes(x, over, keepdim), {dtype, x.device()}, op);
+  launch(op, x.device(), &ReduceKernels::reduce,
+         ReduceCall{.op = kind, .x = &x, .y = &y, .over = over, .p = p, .center = center});
+  return y;
+}
+
+namespace {
+
+// What sums and products of a dtype come in.
+DType sum_dtype(DType dtype) { return is_integral(dtype, true) ? DType::Int64 : dtype; }
+
+Tensor without_recording(const Tensor& y, DType dtype) {
+  GradMode off(false);
+  return to_dtype(y, dtype);
+}
+
+bool any_zero(const Tensor& x) {
+  GradMode off(false);
+  if (x.is_meta()) return true;
+  Dims over = reduction_dims("prod", x, std::nullopt);
+  return !*reduce_raw("prod", ReduceOp::All, x, over, false, DType::Bool).data<bool>();
+}
+
+// g times the product of the other elements along dim, without a division.
+Tensor times_others(const Tensor& g, const Tensor& x, int64_t dim) {
+  Tensor before = shifted(cumprod_along(x, dim, false), dim, 1, 1);
+  Tensor after = shifted(cumprod_along(x, dim, true), dim, -1, 1);
+  return mul(g, conj(mul(before, after)));
+}
+
+Tensor prod_backward(const Tensor& g, const Tensor& x, const Tensor& y, std::optional<int64_t> dim,
+                     bool keepdim) {
+  Dims over = reduction_dims("prod", x, dim ? std::optional<Dims>(Dims{*dim}) : std::nullopt);
+  Tensor wide = expand_reduced(g, x.sizes(), over, keepdim);
+  if (x.dim() == 0) return wide;
+  if (!any_zero(x)) return mul(wide, conj(div(expand_reduced(y, x.sizes(), over, keepdim), x)));
+  if (dim) return times_others(wide, x, over[0]);
+  Tensor flat = times_others(reshape(wide, Dims{-1}), reshape(x, Dims{-1}), 0);
+  return reshape(flat, x.sizes());
 }
 
 }  // namespace
 
 Tensor sum(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
            std::optional<DType> dtype) {
-  Dims over = x.dim() ? wrap_dims("sum", dims.value_or(Dims{}), x.dim(), true) : Dims{};
-  Tensor in = to_dtype(x, sum_dtype(x, dtype));
-  Tensor y = empty(reduced_sizes(x, over, keepdim), options_of(in));
+  Dims over = reduction_dims("sum", x, dims);
+  Tensor in = dtype ? to_dtype(x, *dtype) : x;
+  const DType natural = sum_dtype(in.dtype());
+  Tensor y = reduce_raw("sum", ReduceOp::Sum, in, over, keepdim, natural);
+  if (dtype && *dtype != natural) y = without_recording(y, *dtype);
+  if (wants_grad(in))
+    record(dims ? "SumBackward1" : "SumBackward0", y, inputs(in),
+           [sizes = x.sizes(), over, keepdim](Backward& b) {
+             b[0] = expand_reduced(b.grad(), sizes, over, keepdim);
+           });
+  return y;
+}
+
+Tensor mean(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
+            std::optional<DType> dtype) {
+  Tensor in = dtype ? to_dtype(x, *dtype) : x;
+  CHECK(in.is_floating() || in.is_complex(), DType,
+        "mean: expected a floating or complex dtype, got ", in.dtype());
+  Dims over = reduction_dims("mean", x, dims);
+  const double n = static_cast<double>(reduced_numel(x, over));
+  Tensor y;
   {
     GradMode off(false);
-    // Kept dims first, reduced dims last, so that the kernel sees rows.
-    Dims order;
-    for (int64_t i = 0; i < x.dim(); ++i)
-      if (std::find(over.begin(), over.end(), i) == over.end()) order.push_back(i);
-    for (int64_t d : over) order.push_back(d);
-    Tensor rows = contiguous(permute(in, order));
-    launch("sum", x.device(), &ReduceKernels::sum_rows, rows, y);
+    // The sum of 16-bit floats may exceed their range.
+    const bool half = itemsize(in.dtype()) == 2;
+    Tensor wide = half ? to_dtype(in, DType::Float32) : in;
+    y = div(reduce_raw("mean", ReduceOp::Sum, wide, over, keepdim, wide.dtype()), n);
+    if (half) y = to_dtype(y, in.dtype());
   }
   if (wants_grad(in))
-    record("SumBackward1", y, inputs(in), [sizes = x.sizes(), over, keepdim](Backward& b) {
-      b[0] = expand_reduced(b.grad(), sizes, over, keepdim);
+    record(dims ? "MeanBackward1" : "MeanBackward0", y, inputs(in),
+           [sizes = x.sizes(), over, keepdim, n](Backward& b) {
+             b[0] = expand_reduced(div(b.grad(), n), sizes, over, keepdim);
+           });
+  return y;
+}
+
+Tensor prod(const Tensor& x, std::optional<int64_t> dim, bool keepdim,
+            std::optional<DType> dtype) {
+  std::optional<Dims> dims;
+  if (dim) dims = Dims{*dim};
+  Dims over = reduction_dims("prod", x, dims);
+  Tensor in = dtype ? to_dtype(x, *dtype) : x;
+  const DType natural = sum_dtype(in.dtype());
+  Tensor y = reduce_raw("prod", ReduceOp::Prod, in, over, keepdim, natural);
+  if (dtype && *dtype != natural) y = without_recording(y, *dtype);
+  if (wants_grad(in))
+    record(dim ? "ProdBackward1" : "ProdBackward0", y, inputs(in),
+           [x = save(in), r = save_output(y), dim, keepdim](Backward& b) {
+             b[0] = prod_backward(b.grad(), b(x), b(r), dim, keepdim);
+           });
+  return y;
+}
+
+Tensor nansum(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
+              std::optional<DType> dtype) {
+  CHECK(!x.is_complex(), DType, "nansum: complex dtypes are not supported, got ", x.dtype());
+  if (!x.is_floating()) return sum(x, dims, keepdim, dtype);
+  Dims over = reduction_dims("nansum", x, dims);
+  Tensor in = dtype ? to_dtype(x, *dtype) : x;
+  if (!in.is_floating()) return sum(in, dims, keepdim, dtype);
+  Tensor y = reduce_raw("nansum", ReduceOp::NanSum, in, over, keepdim, in.dtype());
+  if (wants_grad(in))
+    record("NansumBackward0", y, inputs(in), [x = save(in), over, keepdim](Backward& b) {
+      Tensor in = b(x), g = expand_reduced(b.grad(), in.sizes(), over, keepdim);
+      b[0] = where(row(Row::isnan, {in}), 0.0, g);
     });
   return y;
+}
+
+Tensor nanmean(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
+               std::optional<DType> dtype) {
+  CHECK(x.is_floating(), DType, "nanmean: expected a floating dtype, got ", x.dtype());
+  Tensor valid = row(Row::logical_not, {row(Row::isnan, {x})});
+  return div(nansum(x, dims, keepdim, dtype), sum(valid, dims, keepdim, std::nullopt));
+}
+
+namespace {
+
+Tensor truth(const char* op, ReduceOp kind, const Tensor& x, const std::optional<Dims>& dims,
+             bool keepdim) {
+  const DType out = x.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool;
+  // An empty list of dims reduces nothing here.
+  if (dims && dims->empty() && x.dim() > 0) {
+    GradMode off(false);
+    return to_dtype(row(Row::ne, {x, 0}), out);
+  }
+  return reduce_raw(op, kind, x, reduction_dims(op, x, dims), keepdim, out);
+}
+
+Tensor count_nonzero(const Tensor& x, const std::optional<Dims>& dims) {
+  Dims over = reduction_dims("count_nonzero", x, dims);
+  return reduce_raw("count_nonzero", ReduceOp::Nonzero, x, over, false, DType::Int64);
+}
+
+Tensor sum_to_size_op(const Tensor& x, const Dims& size) {
+  const int64_t lead = x.dim() - static_cast<int64_t>(size.size());
+  bool fits = lead >= 0;
+  for (size_t i = 0; fits && i < size.size(); ++i)
+    fits = size[i] == 1 || size[i] == x.size(lead + static_cast<int64_t>(i));
+  CHECK(fits, Shape, "sum_to_size: expected a size that broadcasts to shape ", x.sizes(), ", got ",
+        size);
+  return size.empty() ? sum(x, std::nullopt, false, std::nullopt) : sum_to_size(x, size);
+}
+
+}  // namespace
+
+Tensor any(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  return truth("any", ReduceOp::Any, x, dims, keepdim);
+}
+
+Tensor all(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
+  return truth("all", ReduceOp::All, x, dims, keepdim);
 }
 
 Tensor sum_to_size(const Tensor& x, const Dims& sizes) {
@@ -71,6 +229,26 @@ OP_TABLE(reduce) = {
     op<sum>("sum(Tensor self, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
             "-> Tensor",
             "torch method", "Sum over dims, or of everything."),
+    op<mean>("mean(Tensor self, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+             "-> Tensor",
+             "torch method", "Mean over dims, or of everything."),
+    op<prod>("prod(Tensor self, int? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+             "-> Tensor",
+             "torch method", "Product over a dim, or of everything."),
+    op<nansum>("nansum(Tensor self, int[]? dim=None, bool keepdim=False, *, "
+               "ScalarType? dtype=None) -> Tensor",
+               "torch method", "Sum that counts NaN as 0."),
+    op<nanmean>("nanmean(Tensor self, int[]? dim=None, bool keepdim=False, *, "
+                "ScalarType? dtype=None) -> Tensor",
+                "torch method", "Mean of what is not NaN."),
+    op<any>("any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", "torch method",
+            "Whether any element is nonzero."),
+    op<all>("all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", "torch method",
+            "Whether all elements are nonzero."),
+    op<count_nonzero>("count_nonzero(Tensor self, int[]? dim=None) -> Tensor", "torch method",
+                      "Number of nonzero elements."),
+    op<sum_to_size_op>("sum_to_size(Tensor self, int[] size) -> Tensor", "method",
+                       "Sum over the dims that broadcasting from `size` would make."),
 };
 OP_TABLE_END(reduce);
 

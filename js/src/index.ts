@@ -5,11 +5,13 @@ import * as ops from "./ops.gen.js";
 import { castMethods } from "./casts.js";
 import { randomMethods } from "./random.js";
 import { shapeMethods } from "./shape.js";
+import { installReductions } from "./reduce.js";
 import { Tensor } from "./tensor.js";
 
 ops.installMethods(Tensor.prototype);
 installChoosing(Tensor.prototype);
 Object.assign(Tensor.prototype, castMethods, randomMethods, shapeMethods);
+installReductions(Tensor.prototype);
 
 export { Tensor } from "./tensor.js";
 export type { BackwardOptions } from "./tensor.js";
@@ -88,6 +90,7 @@ export * as autograd from "./autograd.js";
 export * as linalg from "./linalg.gen.js";
 export * as special from "./special.js";
 export { polygamma } from "./special.js";
+export * as linalg from "./linalg.js";
 export * as memory from "./memory.js";
 export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";
@@ -118,6 +121,7 @@ export {
   where,
 } from "./choosing.js";
 export type { GradientOptions, UniqueConsecutiveOptions, UniqueOptions } from "./choosing.js";
+export { max, min, norm, std, stdMean, var, varMean } from "./reduce.js";
 export { Slice, slice } from "./indexing.js";
 export type { Index } from "./indexing.js";
 export { setPrintoptions } from "./print.js";

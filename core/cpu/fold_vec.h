@@ -1,0 +1,117 @@
+// Folds of contiguous floats and doubles with SIMD: sums, extremes and products of mapped values.
+// Included once per Highway target, as vec.h; see the top of that file.
+
+#if defined(CRESSET_CPU_FOLD_VEC_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CRESSET_CPU_FOLD_VEC_H_
+#undef CRESSET_CPU_FOLD_VEC_H_
+#else
+#define CRESSET_CPU_FOLD_VEC_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/cpu/fold.h"
+#include "core/cpu/vec.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cresset {
+namespace HWY_NAMESPACE {
+
+/// What fold `f` does with one element, for a vector or a scalar; `c` is the centre.
+template <Fold f, class V>
+HWY_INLINE V fold_map(V x, V c) {
+  if constexpr (f == Fold::SumAbs || f == Fold::MaxAbs || f == Fold::MinAbs) return abs(x);
+  else if constexpr (f == Fold::SumSquares) return x * x;
+  else if constexpr (f == Fold::SumDeviations) return (x - c) * (x - c);
+  else if constexpr (f == Fold::NanSum) return select(x == x, x, V(0));
+  else return x;
+}
+
+template <Fold f, class V>
+HWY_INLINE V fold_join(V a, V b) {
+  if constexpr (f == Fold::Prod) return a * b;
+  else if constexpr (fold_is_max(f)) return maximum(a, b);
+  else if constexpr (fold_is_min(f)) return minimum(a, b);
+  else return a + b;
+}
+
+/// Folds n contiguous elements. No lane adds more than 32 numbers in T; what lies above is double.
+template <class T, Fold f>
+HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
+  using V = Vec<T>;
+  constexpr int64_t w = V::width, block = 32 * 4 * w;
+  const V c = V(static_cast<double>(center)), first = V(fold_identity(f));
+  double total = fold_identity(f);
+  int64_t i = 0;
+  while (n - i >= w) {
+    const int64_t end = i + std::min(n - i, block) / w * w;
+    V a0 = first, a1 = first, a2 = first, a3 = first;
+    for (; i + 4 * w <= end; i += 4 * w) {
+      a0 = fold_join<f>(a0, fold_map<f>(V::load(x + i), c));
+      a1 = fold_join<f>(a1, fold_map<f>(V::load(x + i + w), c));
+      a2 = fold_join<f>(a2, fold_map<f>(V::load(x + i + 2 * w), c));
+      a3 = fold_join<f>(a3, fold_map<f>(V::load(x + i + 3 * w), c));
+    }
+    for (; i < end; i += w) a0 = fold_join<f>(a0, fold_map<f>(V::load(x + i), c));
+    T lanes[w];
+    store(fold_join<f>(fold_join<f>(a0, a1), fold_join<f>(a2, a3)), lanes);
+    for (int64_t k = 0; k < w; ++k) total = fold_merge(f, total, static_cast<double>(lanes[k]));
+  }
+  for (; i < n; ++i)
+    total = fold_merge(f, total, fold_map_scalar(f, static_cast<double>(x[i]),
+                                                 static_cast<double>(center)));
+  return total;
+}
+
+/// acc[j] joins the fold over i < rows of x[i * stride + j], for j < cols; `center` may be null.
+template <class T, Fold f>
+HWY_INLINE void fold_columns(const T* x, int64_t rows, int64_t stride, int64_t cols,
+                             const T* center, double* acc) {
+  using V = Vec<T>;
+  constexpr int64_t w = V::width, block = 64;
+  const V first = V(fold_identity(f));
+  T lanes[4 * w];
+  for (int64_t r = 0; r < rows; r += block) {
+    const int64_t m = std::min(block, rows - r);
+    const T* base = x + r * stride;
+    int64_t j = 0;
+    for (; j + 4 * w <= cols; j += 4 * w) {
+      V c[4], a[4];
+      for (int k = 0; k < 4; ++k) {
+        a[k] = first;
+        c[k] = center ? V::load(center + j + k * w) : V(0);
+      }
+      for (int64_t i = 0; i < m; ++i) {
+        const T* p = base + i * stride + j;
+        a[0] = fold_join<f>(a[0], fold_map<f>(V::load(p), c[0]));
+        a[1] = fold_join<f>(a[1], fold_map<f>(V::load(p + w), c[1]));
+        a[2] = fold_join<f>(a[2], fold_map<f>(V::load(p + 2 * w), c[2]));
+        a[3] = fold_join<f>(a[3], fold_map<f>(V::load(p + 3 * w), c[3]));
+      }
+      for (int k = 0; k < 4; ++k) store(a[k], lanes + k * w);
+      for (int64_t k = 0; k < 4 * w; ++k)
+        acc[j + k] = fold_merge(f, acc[j + k], static_cast<double>(lanes[k]));
+    }
+    for (; j + w <= cols; j += w) {
+      const V c = center ? V::load(center + j) : V(0);
+      V a = first;
+      for (int64_t i = 0; i < m; ++i)
+        a = fold_join<f>(a, fold_map<f>(V::load(base + i * stride + j), c));
+      store(a, lanes);
+      for (int64_t k = 0; k < w; ++k)
+        acc[j + k] = fold_merge(f, acc[j + k], static_cast<double>(lanes[k]));
+    }
+    for (int64_t i = 0; j < cols && i < m; ++i)
+      for (int64_t k = j; k < cols; ++k)
+        acc[k] = fold_merge(f, acc[k],
+                            fold_map_scalar(f, static_cast<double>(base[i * stride + k]),
+                                            center ? static_cast<double>(center[k]) : 0));
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace cresset
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard per target

@@ -1,0 +1,15 @@
+// Which norm is meant: a number, or one of those with a name.
+#pragma once
+
+#include "core/dispatch/decode.h"
+
+namespace cresset {
+
+enum class NormKind : uint8_t { Number, Frobenius, Nuclear, None };
+
+template <>
+struct EnumNames<NormKind> {
+  static constexpr const char* schema = "NormKind{number|fro|nuc|none}";
+};
+
+}  // namespace cresset

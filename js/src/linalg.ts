@@ -1,0 +1,3 @@
+// torch.linalg.
+export * from "./linalg.gen.js";
+export { linalgMatrixNorm as matrixNorm, linalgNorm as norm } from "./reduce.js";
