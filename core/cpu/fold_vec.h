@@ -36,11 +36,11 @@ HWY_INLINE V fold_join(V a, V b) {
   else return a + b;
 }
 
-/// Folds n contiguous elements. No lane adds more than 32 numbers in T; what lies above is double.
+/// Folds n contiguous elements. No lane adds more than 16 numbers in T; what lies above is double.
 template <class T, Fold f>
 HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
   using V = Vec<T>;
-  constexpr int64_t w = V::width, block = 32 * 4 * w;
+  constexpr int64_t w = V::width, block = 16 * 4 * w;
   const V c = V(static_cast<double>(center)), first = V(fold_identity(f));
   double total = fold_identity(f);
   int64_t i = 0;
@@ -56,7 +56,9 @@ HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
     for (; i < end; i += w) a0 = fold_join<f>(a0, fold_map<f>(V::load(x + i), c));
     T lanes[w];
     store(fold_join<f>(fold_join<f>(a0, a1), fold_join<f>(a2, a3)), lanes);
-    for (int64_t k = 0; k < w; ++k) total = fold_merge(f, total, static_cast<double>(lanes[k]));
+    double part = static_cast<double>(lanes[0]);
+    for (int64_t k = 1; k < w; ++k) part = fold_merge(f, part, static_cast<double>(lanes[k]));
+    total = fold_merge(f, total, part);
   }
   for (; i < n; ++i)
     total = fold_merge(f, total, fold_map_scalar(f, static_cast<double>(x[i]),

@@ -261,8 +261,8 @@ Tensor instance_norm(const Tensor& input, const MaybeTensor& running_mean,
 
 // A group's value for each of its channels: [N, groups] to [N * C].
 Tensor per_channel(const Tensor& t, int64_t samples, int64_t groups, int64_t width) {
-  return reshape(expand(reshape(t, Dims{samples, groups, 1}), Dims{samples, groups, width}),
-                 Dims{-1});
+  return contiguous(reshape(
+      expand(reshape(t, Dims{samples, groups, 1}), Dims{samples, groups, width}), Dims{-1}));
 }
 
 struct GroupShape {
@@ -300,8 +300,8 @@ void group_norm_kernels(Backward& b, const Tensor& x, const Tensor& weight,
                          : per_channel(rstd, s.samples, s.groups, s.width);
   Tensor dx = empty(x.sizes(), options_of(x));
   launch("group_norm", x.device(), &NormalizationKernels::channel_affine2, g, flat, mean,
-         contiguous(a), contiguous(per_channel(slope, s.samples, s.groups, s.width)),
-         contiguous(per_channel(shift, s.samples, s.groups, s.width)), reshape(dx, s.channels()));
+         contiguous(a), per_channel(slope, s.samples, s.groups, s.width),
+         per_channel(shift, s.samples, s.groups, s.width), reshape(dx, s.channels()));
   b[0] = dx;
 }
 
@@ -340,9 +340,8 @@ Tensor group_norm_of(const Tensor& input, const Tensor& weight, const Tensor& bi
     if (weight.defined()) a = mul(a, tiled(weight));
     Tensor b = bias.defined() ? tiled(bias) : zeros_like(a);
     launch("group_norm", x.device(), &NormalizationKernels::channel_affine,
-           reshape(x, s.channels()),
-           contiguous(per_channel(stats.mean, s.samples, s.groups, s.width)), contiguous(a),
-           contiguous(b), reshape(y, s.channels()));
+           reshape(x, s.channels()), per_channel(stats.mean, s.samples, s.groups, s.width),
+           contiguous(a), contiguous(b), reshape(y, s.channels()));
   }
   if (!wants_grad(input, weight, bias)) return y;
   auto backward = [in = save(input), weight = save_if_defined(weight), stats, s,

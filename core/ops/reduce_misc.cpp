@@ -38,7 +38,9 @@ Tensor logsumexp(const Tensor& input, const std::optional<Dims>& dims, bool keep
              Tensor in = b(x);
              Tensor wide = expand_reduced(b(y), in.sizes(), over, keepdim);
              Tensor g = expand_reduced(b.grad(), in.sizes(), over, keepdim);
-             b[0] = mul(g, conj(exp(sub(in, wide))));
+             // Divided by their sum, the shares of equal elements are exactly equal.
+             Tensor share = exp(sub(in, wide));
+             b[0] = mul(g, conj(div(share, sum(share, over, true, std::nullopt))));
            });
   return y;
 }
