@@ -87,10 +87,9 @@ export {
 } from "./shape.js";
 export { enableGrad, noGrad, setGradEnabled } from "./autograd.js";
 export * as autograd from "./autograd.js";
-export * as linalg from "./linalg.gen.js";
+export * as linalg from "./linalg.js";
 export * as special from "./special.js";
 export { polygamma } from "./special.js";
-export * as linalg from "./linalg.js";
 export * as memory from "./memory.js";
 export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";
