@@ -105,3 +105,12 @@ export const softsign = ops.softsign;
 export const tanhshrink = ops.tanhshrink;
 /** log(sigmoid(x)). */
 export const logsigmoid = ops.logSigmoid;
+
+export { conv1d, conv2d, conv3d, maxPool1d, maxPool2d, maxPool3d } from "./functional_conv.js";
+export type {
+  Convolution,
+  ConvOptions,
+  MaxPool,
+  MaxPoolOptions,
+  Pooled,
+} from "./functional_conv.js";
