@@ -91,7 +91,6 @@ export * as linalg from "./linalg.js";
 export * as special from "./special.js";
 export { polygamma } from "./special.js";
 export * as memory from "./memory.js";
-export { nonzero, where } from "./choosing.js";
 export { conv1d, conv2d, conv3d, maxPool1d, maxPool2d, maxPool3d } from "./nn/functional_conv.js";
 export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";
