@@ -48,6 +48,9 @@ function load(): Backend {
       `cresset: no native core was found (looked for ${candidates.join(", ")}); run "npm run build"`,
     );
   }
+  // OpenMP reads this when it is loaded: threads that spin while they wait starve each other
+  // wherever the cores are shared.
+  if (!process.env["GOMP_SPINCOUNT"]) process.env["OMP_WAIT_POLICY"] ??= "passive";
   return require(found) as Backend;
 }
 
