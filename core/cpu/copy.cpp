@@ -199,7 +199,8 @@ void strided(StridedCopy c) {
 }
 
 void triangle(const Tensor& from, const Tensor& to, int64_t diagonal, bool upper) {
-  int64_t rows = to.size(-2), columns = to.size(-1), size = static_cast<int64_t>(itemsize(to.dtype()));
+  int64_t rows = to.size(-2), columns = to.size(-1);
+  int64_t size = static_cast<int64_t>(itemsize(to.dtype()));
   if (to.numel() == 0) return;
   const char* src = static_cast<const char*>(from.data());
   char* dst = static_cast<char*>(to.data());

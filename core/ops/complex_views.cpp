@@ -115,6 +115,7 @@ bool is_floating_op(const Tensor& x) { return x.is_floating(); }
 
 // The same bytes under another dtype; the last dim takes up a difference in element size.
 Tensor view_dtype(const Tensor& x, DType dtype) {
+  if (dtype == x.dtype()) return view(x, x.sizes());
   int64_t from = static_cast<int64_t>(itemsize(x.dtype()));
   int64_t to = static_cast<int64_t>(itemsize(dtype));
   Dims sizes = x.sizes(), strides = x.strides();
@@ -132,10 +133,9 @@ Tensor view_dtype(const Tensor& x, DType dtype) {
           offset, " does not divide into elements of ", dtype);
     offset = offset * from / to;
   }
-  Tensor y(make_ref<TensorImpl>(x.impl()->storage, sizes, strides, offset, dtype));
-  CHECK(!x.requires_grad() || dtype == x.dtype(), NotImplemented,
+  CHECK(!x.requires_grad(), NotImplemented,
         "view: no derivative of a view under another dtype; detach() first");
-  return y;
+  return Tensor(make_ref<TensorImpl>(x.impl()->storage, sizes, strides, offset, dtype));
 }
 
 }  // namespace

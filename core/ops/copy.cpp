@@ -19,10 +19,13 @@ enum Format : int64_t { Contiguous, ChannelsLast, ChannelsLast3d, Preserve };
 Dims dense_strides(const Tensor& x) {
   Dims order(static_cast<size_t>(x.dim()));
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    bool known = x.stride(a) != 0 && x.stride(b) != 0;
-    return known && x.stride(a) > x.stride(b);
-  });
+  // A stride of 0 says nothing about the order, so this is no ordering that sort() could take.
+  auto outside = [&](int64_t a, int64_t b) {
+    return x.stride(a) != 0 && x.stride(b) != 0 && x.stride(a) > x.stride(b);
+  };
+  for (size_t i = 1; i < order.size(); ++i)
+    for (size_t j = i; j > 0 && outside(order[j], order[j - 1]); --j)
+      std::swap(order[j], order[j - 1]);
   Dims strides(order.size());
   int64_t step = 1;
   for (size_t i = order.size(); i-- > 0;) {

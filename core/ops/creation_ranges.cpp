@@ -91,7 +91,8 @@ double end_point(const char* op, const Operand& x) {
 // Calls write(i, x) with the evenly spaced x, counted from the nearer end as PyTorch does.
 template <class T, class F>
 void for_spaced(double start, double end, int64_t steps, F&& write) {
-  using Step = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, double, float>;
+  constexpr bool wide = std::is_integral_v<T> || std::is_same_v<T, double>;
+  using Step = std::conditional_t<wide, double, float>;
   Step from = static_cast<Step>(static_cast<T>(start)), to = static_cast<Step>(static_cast<T>(end));
   Step by = steps > 1 ? (to - from) / static_cast<Step>(steps - 1) : Step(0);
   for (int64_t i = 0; i < steps; ++i)

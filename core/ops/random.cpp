@@ -233,8 +233,8 @@ Tensor multinomial(const Tensor& x, int64_t num_samples, bool replacement, Gener
   int64_t categories = x.size(-1), rows = x.dim() == 2 ? x.size(0) : 1;
   CHECK(replacement || num_samples <= categories, Value, "multinomial: cannot draw ",
         num_samples, " of ", categories, " categories without replacement");
-  CHECK(categories < (int64_t{1} << 24), Value,
-        "multinomial: expected fewer than 2^24 categories, got ", categories);
+  CHECK(categories > 0 && categories < (int64_t{1} << 24), Value,
+        "multinomial: expected 1 to 2^24 - 1 categories, got ", categories);
   Dims sizes = x.dim() == 2 ? Dims{rows, num_samples} : Dims{num_samples};
   Tensor y = empty(sizes, {DType::Int64, x.device()}, "multinomial");
   if (x.is_meta()) return y;

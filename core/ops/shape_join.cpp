@@ -54,7 +54,8 @@ Dims joined_shape(const TensorList& tensors, int64_t& dim) {
     for (int64_t d = 0; fits && d < t.dim(); ++d) fits = d == dim || t.size(d) == shape[d];
     CHECK(fits, Shape, "cat: expected shapes that agree but for dim ", dim, ", got ",
           first->sizes(), " and ", t.sizes());
-    shape[dim] += t.size(dim);
+    CHECK(!__builtin_add_overflow(shape[dim], t.size(dim), &shape[dim]), Value,
+          "cat: too many elements");
   }
   return shape;
 }
@@ -86,7 +87,8 @@ Tensor cat(const TensorList& tensors, int64_t dim) {
       for (size_t i = 0; i < lengths.size(); ++i) {
         bool skipped = lengths[i] < 0;
         if (b.needs(i))
-          b[i] = skipped ? zeros(Dims{0}, options_of(b.grad())) : narrow(b.grad(), d, at, lengths[i]);
+          b[i] = skipped ? zeros(Dims{0}, options_of(b.grad()))
+                         : narrow(b.grad(), d, at, lengths[i]);
         at += skipped ? 0 : lengths[i];
       }
     });

@@ -183,7 +183,8 @@ Tensor repeat_counted(const Tensor& x, const Dims& counts, int64_t d) {
           "repeat_interleave: too many elements");
   Tensor index = empty(Dims{total}, {DType::Int64, {}}, "repeat_interleave");
   int64_t* to = index.data<int64_t>();
-  for (size_t i = 0; i < counts.size(); ++i) to = std::fill_n(to, counts[i], static_cast<int64_t>(i));
+  for (size_t i = 0; i < counts.size(); ++i)
+    to = std::fill_n(to, counts[i], static_cast<int64_t>(i));
   return select_rows(x, d, index);
 }
 

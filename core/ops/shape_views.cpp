@@ -183,7 +183,7 @@ Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
                    [from = x.sizes(), sizes, d, step](Backward& b) {
                      Dims base = contiguous_strides(from), window = base;
                      window.push_back(from.empty() ? 1 : base[d]);
-                     if (!from.empty()) window[d] *= step;
+                     if (!from.empty() && sizes[d] > 1) window[d] *= step;
                      b[0] = as_strided_backward(b.grad(), from, base, 0, sizes, window, 0);
                    });
 }

@@ -61,8 +61,8 @@ Tensor scatter_view(const Tensor& grad, const ScatterArgs& s) {
                       [&](int64_t at) { ++count[static_cast<size_t>(at)]; });
       T* result = out.data<T>();
       for_each_offset(s.base_sizes, s.base_strides, s.base_offset, [&](int64_t at) {
-        int32_t n = count[static_cast<size_t>(at)];
-        *result++ = n == 1 ? to[at] : static_cast<T>(to[at] / static_cast<T>(static_cast<float>(n)));
+        T n = static_cast<T>(static_cast<float>(count[static_cast<size_t>(at)]));
+        *result++ = n == T(1.0f) ? to[at] : static_cast<T>(to[at] / n);
       });
     } else {
       fail(ErrorKind::NotImplemented, "as_strided: no derivative for dtype ", g.dtype());
@@ -301,7 +301,7 @@ Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start,
   int64_t lo = clamp(start.value_or(0)), hi = std::max(lo, clamp(end.value_or(n)));
   Dims sizes = x.sizes(), strides = x.strides();
   sizes[d] = (hi - lo + step - 1) / step;
-  strides[d] *= step;
+  if (sizes[d] > 1 || step < (1 << 20)) strides[d] *= step;
   int64_t offset = x.offset() + lo * x.stride(d);
   return make_view("slice", "SliceBackward0", x, sizes, strides, offset,
                    [from = x.sizes(), d, lo, hi, step](Backward& b) {

@@ -53,8 +53,8 @@ function toOptions(args: readonly unknown[]): ToOptions {
 export function to(self: Tensor, args: readonly unknown[]): Tensor {
   const o = toOptions(args);
   let t = self;
-  if (o.device !== undefined && o.device !== null && String(dt.device(o.device)) !== String(t.device))
-    t = ops._toDevice(t, o.device);
+  const device = o.device == null ? null : dt.device(o.device);
+  if (device && device.code !== t.device.code) t = ops._toDevice(t, device);
   const format = o.memoryFormat ?? null;
   const dtype = o.dtype ?? null;
   const sameDType = dtype === null || dtype === t.dtype;

@@ -21,7 +21,8 @@ const exact = (x: unknown): Scalar =>
     : (x as Scalar);
 
 /**
- * Numbers from start (0) to before end, by step (1): `arange(5)`, `arange(1, 5)`, `arange(0, 1, 0.1)`.
+ * Numbers from start (0) to before end, by step (1): `arange(5)`, `arange(1, 5)`,
+ * `arange(0, 1, 0.1)`.
  * int64 when all are integers; give bigints where a number would not be exact.
  */
 export function arange(end: Scalar, options?: ArangeOptions): Tensor;
@@ -36,7 +37,9 @@ export function arange(...args: unknown[]): Tensor {
     named = last as ArangeOptions;
     args = args.slice(0, -1);
   }
-  if (args.length > 3) throw new TypeError_(`arange: expected at most 3 numbers, got ${args.length}`);
+  if (args.length > 3) {
+    throw new TypeError_(`arange: expected at most 3 numbers, got ${args.length}`);
+  }
   const onlyEnd = args.length === 1 && named.end === undefined;
   const [start, end, step] = onlyEnd ? [undefined, args[0]] : args;
   const stop = end ?? named.end;

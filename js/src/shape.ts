@@ -41,7 +41,11 @@ interface SplitOptions {
 }
 
 /** Parts of one size (the last one may be smaller), or of given sizes, along a dim. */
-export function split(self: Tensor, sizes: Ints | SplitOptions, dim?: number | SplitOptions): Tensor[];
+export function split(
+  self: Tensor,
+  sizes: Ints | SplitOptions,
+  dim?: number | SplitOptions,
+): Tensor[];
 export function split(self: Tensor, ...args: unknown[]): Tensor[] {
   const [sizes, dim] = bind("split", args, ["splitSizeOrSections", "dim"]);
   if (typeof sizes === "number") return ops._split(self, sizes, (dim as number) ?? 0);
@@ -192,8 +196,8 @@ interface RepeatOptions {
 }
 
 /**
- * Each element repeated in place, along `dim` or of the flat tensor. With a tensor of repeats alone:
- * the index i as often as repeats[i] says.
+ * Each element repeated in place, along `dim` or of the flat tensor. With a tensor of repeats
+ * alone: the index i as often as repeats[i] says.
  */
 export function repeatInterleave(
   self: Tensor,

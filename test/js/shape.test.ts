@@ -80,7 +80,8 @@ describe("memory shared with typed arrays (E05)", () => {
     const shared = new Int32Array(new SharedArrayBuffer(8));
     shared.set([5, 6]);
     expect(list(torch.tensor(shared))).toEqual([5, 6]);
-    expect(list(torch.tensor([Int8Array.of(1, -2), Int8Array.of(3, 4)]))).toEqual([[1, -2], [3, 4]]);
+    const rows = [Int8Array.of(1, -2), Int8Array.of(3, 4)];
+    expect(list(torch.tensor(rows))).toEqual([[1, -2], [3, 4]]);
     const kept = part.data();
     part.dispose();
     torch.zeros(100).fill_(3);
