@@ -184,6 +184,8 @@ export class RandomSampler implements Sampler {
     const generator = this.generator ?? runtime.seededGenerator(runtime.randomSeed(null));
     const order = runtime.randperm(this.source.length, generator);
     for (let i = 0; i < order.length; i++) yield order[i]!;
+    // PyTorch draws another order for the rest of a division that leaves none.
+    if (this.generator) runtime.randperm(this.source.length, generator);
   }
 }
 

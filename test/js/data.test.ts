@@ -137,7 +137,8 @@ describe("random numbers are drawn as PyTorch draws them", () => {
   test("both from a given generator", () => {
     const options = { shuffle: true, generator: generator("mine") };
     expect([...new DataLoader(new TensorDataset(rows(1, 2)), options)].length).toBe(2);
-    expect(draws).toEqual(["seed 0 of mine", "randperm 2 of mine"]);
+    // The second order is for the rest that PyTorch draws after a whole division.
+    expect(draws).toEqual(["seed 0 of mine", "randperm 2 of mine", "randperm 2 of mine"]);
   });
 });
 
