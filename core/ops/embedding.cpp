@@ -69,7 +69,7 @@ Tensor flat_indices(const char* op, const Tensor& weight, const Tensor& input) {
   CHECK(weight.dim() == 2, Shape, op, ": expected a 2-d weight, got shape ", weight.sizes());
   Tensor at = checked_index(op, weight, input, weight.size(0), false);
   GradMode off(false);
-  return reshape(at, Dims{at.numel()});
+  return contiguous(reshape(at, Dims{at.numel()}));
 }
 
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,

@@ -211,9 +211,7 @@ declare module "./tensor.js" {
     nanmedian(dim: number, keepdim?: boolean): ValuesAndIndices;
     nanmedian(options: DimOptions): ValuesAndIndices;
     /** The distinct elements or slices; see torch.unique. */
-    unique(
-      options?: UniqueOptions & { returnInverse?: false; returnCounts?: false },
-    ): Tensor;
+    unique(options?: UniqueOptions & { returnInverse?: false; returnCounts?: false }): Tensor;
     unique(options: UniqueOptions): Tensor[];
     /** Leaves one of each run of equal neighbours; see torch.uniqueConsecutive. */
     uniqueConsecutive(
