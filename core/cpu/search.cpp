@@ -91,7 +91,8 @@ void sort_rows(const T* x, int64_t n, int64_t m, std::vector<int64_t>& order) {
     std::vector<SortItem<K>> items(static_cast<size_t>(2 * n));
     load_row(x, n, false, items.data());
     radix_sort(items.data(), items.data() + n, n);
-    for (int64_t i = 0; i < n; ++i) order[static_cast<size_t>(i)] = items[static_cast<size_t>(i)].at;
+    std::transform(items.begin(), items.begin() + n, order.begin(),
+                   [](const SortItem<K>& item) { return item.at; });
     return;
   }
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {

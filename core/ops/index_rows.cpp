@@ -1,4 +1,4 @@
-// Rows chosen by an index along one dim: index_select, index_add, index_copy, index_fill, take, put.
+// Rows by an index along a dim: index_select, index_add, index_copy, index_fill, take, put.
 #include "core/dispatch/op.h"
 #include "core/ops/indexing.h"
 #include "core/ops/write_in_place.h"
