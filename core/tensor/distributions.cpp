@@ -145,17 +145,34 @@ template <class T>
   }
 }
 
+#if defined(__x86_64__)
+template <class T>
+[[gnu::target("avx2"), gnu::optimize("O3")]] void compare_avx2(const uint64_t* words, T* out,
+                                                               int64_t n, uint64_t limit, T yes,
+                                                               T no) {
+  compare_words(words, out, n, limit, yes, no);
+}
+#endif
+template <class T>
+void compare_plain(const uint64_t* words, T* out, int64_t n, uint64_t limit, T yes, T no) {
+  compare_words(words, out, n, limit, yes, no);
+}
+
 template <class T>
 void bernoulli_numbers(Generator& generator, T* out, int64_t n, double p) {
   static_assert(std::endian::native == std::endian::little);
   constexpr int64_t block = 2048;
   alignas(64) uint64_t words[block];
+  auto compare = &compare_plain<T>;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) compare = &compare_avx2<T>;
+#endif
   const uint64_t limit = bernoulli_limit(p);
   const T yes = static_cast<T>(1.0f), no = static_cast<T>(0.0f);
   for (int64_t done = 0; done < n; done += block) {
     int64_t count = std::min(block, n - done);
     generator.random_words(reinterpret_cast<uint32_t*>(words), 2 * count);
-    compare_words(words, out + done, count, limit, yes, no);
+    compare(words, out + done, count, limit, yes, no);
   }
 }
 
