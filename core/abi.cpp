@@ -17,6 +17,13 @@ thread_local std::string last_error;
 
 int32_t status_of(cresset::ErrorKind kind) { return 1 + static_cast<int32_t>(kind); }
 
+// A message opens with the operator that was called, also where a part of it found the mistake.
+std::string named(std::string_view op, const std::string& message) {
+  while (op.ends_with('_')) op.remove_suffix(1);
+  if (op.empty() || op.starts_with('_') || message.starts_with(op)) return message;
+  return std::string(op) + ": " + message;
+}
+
 // Every exception ends here: none crosses into the host.
 template <class F>
 int32_t guarded(const char* op, F&& f) {
@@ -24,7 +31,7 @@ int32_t guarded(const char* op, F&& f) {
     f();
     return 0;
   } catch (const cresset::Error& e) {
-    last_error = e.message;
+    last_error = named(op, e.message);
     return status_of(e.kind);
   } catch (const std::bad_alloc&) {
     last_error = std::string(op) + ": out of memory";
@@ -43,7 +50,8 @@ cresset_env* cresset_env_new() { return new cresset_env; }
 void cresset_env_delete(cresset_env* env) { delete env; }
 
 int32_t cresset_call(cresset_env* env, uint32_t op, double* slots) {
-  return guarded("call", [&] { cresset::call(op, slots, env->handles); });
+  const char* name = op < cresset::op_count() ? cresset::op_name(op) : "call";
+  return guarded(name, [&] { cresset::call(op, slots, env->handles); });
 }
 const char* cresset_error() { return last_error.c_str(); }
 uint32_t cresset_op_count() { return cresset::op_count(); }

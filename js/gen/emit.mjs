@@ -231,7 +231,10 @@ function optionsType(args) {
 
 function resolveNamed(op) {
   const named = op.args.slice(hasSelf(op) ? 1 : 0);
-  if (!named.length) return [];
+  if (!named.length) {
+    const most = op.args.length;
+    return [`if (arguments.length > ${most}) $checkCount("${op.js}", arguments.length, ${most});`];
+  }
   const positional = op.args.filter((a) => !a.keywordOnly);
   const lines = [
     "const last = arguments.length > " + (hasSelf(op) ? 1 : 0) + " ? arguments[arguments.length - 1] : undefined;",

@@ -42,9 +42,12 @@ const arrayTypes = new Map<DType, new (buffer: ArrayBuffer) => TypedArray>([
 
 /** The elements' bytes in row-major order, copied. */
 export function toBytes(t: Tensor): Uint8Array<ArrayBuffer> {
-  const whole = ops.contiguous(ops._toDevice(ops.detach(t), "cpu"));
+  const plain = ops.detach(t);
+  const here = ops._toDevice(plain, "cpu");
+  const whole = ops.contiguous(here);
   const bytes = new Uint8Array(whole.numel() * whole.dtype.itemsize);
   backend.read(whole._id, bytes);
+  for (const step of [plain, here, whole]) step.dispose();
   return bytes;
 }
 
@@ -56,7 +59,8 @@ export function fromBytes(
   options: TensorOptions = {},
 ): Tensor {
   const t = ops.empty(shape, { dtype });
-  backend.write(t._id, bytes);
+  // A bool has two values: other bytes would be undefined behaviour in the core.
+  backend.write(t._id, dtype === dt.bool ? bytes.map((b) => (b ? 1 : 0)) : bytes);
   const placed = options.device === undefined ? t : ops._toDevice(t, options.device);
   return options.requiresGrad ? placed.requiresGrad_(true) : placed;
 }

@@ -75,8 +75,13 @@ const classes = [
   InternalError,
 ] as const;
 
+// The core names operators as PyTorch does; users know them in camelCase.
+const leadingNames = /^([a-z][a-z0-9_]*: )+/;
+const camelCase = (names: string): string =>
+  names.replace(/([a-z0-9])_([a-z0-9])/g, (_, a: string, b: string) => a + b.toUpperCase());
+
 /** Makes the error for a native status `kind`; an unknown kind is an `InternalError`. */
 export function errorFor(kind: number, message: string): CressetError {
   const ErrorClass = classes[kind] ?? InternalError;
-  return new ErrorClass(message);
+  return new ErrorClass(message.replace(leadingNames, camelCase));
 }

@@ -43,6 +43,7 @@ describe("memory policy", () => {
     view.fill_(3);
     expect(view.tolist()).toEqual([3, 3, 3, 3]);
     view.dispose();
+    torch.memory.collect();
     expect(torch.memory.stats().allocated).toBeLessThanOrEqual(before);
     expect(() => t.add(1)).toThrow(/add.*disposed/);
   });
