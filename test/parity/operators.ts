@@ -64,12 +64,25 @@ const swapped =
   ([a, b, ...rest], kwargs) =>
     call(path, [b, a, ...rest], kwargs);
 
+/** Recorded with a gradient of ones for the pooled result. */
+const poolBackward: Call = ([self], { returnIndices: _, ...window }) => {
+  const pooled = call("nn.functional.maxPool2d", [self], { ...window, returnIndices: true });
+  const [out, indices] = [...(pooled as Iterable<unknown>)];
+  const { kernelSize, stride, padding, dilation, ceilMode } = window;
+  const ones = fn("onesLike")(out);
+  const step = stride ?? kernelSize;
+  return fn("maxPool2dWithIndicesBackward")(
+    ...[ones, self, kernelSize, step, padding ?? 0, dilation ?? 1, ceilMode ?? false, indices],
+  );
+};
+
 /** Recorded with arguments in another order than the function takes, or on a product. */
 const adapted: Record<string, Call> = {
   einsum: swapped("einsum"),
   "linalg.lstsq.grad_oriented": (args, kwargs) =>
     [...(call("linalg.lstsq", args, kwargs) as Iterable<unknown>)].slice(0, 2),
   "linalg.pinv.singular": ([a, b]) => call("linalg.pinv", [times(a, b)], {}),
+  max_pool2d_with_indices_backward: poolBackward,
   "nn.functional.embedding": swapped("nn.functional.embedding"),
   "nn.functional.embedding_bag": swapped("nn.functional.embeddingBag"),
   "normal.number_mean": swapped("normal"),
