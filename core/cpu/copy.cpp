@@ -10,6 +10,8 @@ namespace {
 
 constexpr int64_t grain_bytes = 1 << 18;
 constexpr int64_t tile = 16;
+/// Tiles are visited in plates of this side, whose memory pages the TLB holds on both sides.
+constexpr int64_t plate = 64;
 
 struct Pair16 {
   uint64_t a, b;
@@ -141,12 +143,59 @@ void copy_rows(const StridedCopy& c) {
   });
 }
 
+using Four32 = uint32_t __attribute__((vector_size(16)));
+using Two64 = uint64_t __attribute__((vector_size(16)));
+
+template <class V>
+V load_vector(const void* from) {
+  V v;
+  std::memcpy(&v, from, sizeof(V));
+  return v;
+}
+
+// to[j][k] = from[k][j] for a whole tile, in blocks of 4 x 4.
+void turn_tile(uint32_t* to, int64_t to_step, const uint32_t (*from)[tile]) {
+  for (int64_t k = 0; k < tile; k += 4)
+    for (int64_t j = 0; j < tile; j += 4) {
+      Four32 a = load_vector<Four32>(&from[k][j]), b = load_vector<Four32>(&from[k + 1][j]);
+      Four32 c = load_vector<Four32>(&from[k + 2][j]), d = load_vector<Four32>(&from[k + 3][j]);
+      Four32 ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+      Four32 ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+      Four32 cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+      Four32 cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+      Four32 rows[4] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+                        __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+                        __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                        __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+      for (int64_t i = 0; i < 4; ++i)
+        std::memcpy(to + (j + i) * to_step + k, &rows[i], sizeof(Four32));
+    }
+}
+
+void turn_tile(uint64_t* to, int64_t to_step, const uint64_t (*from)[tile]) {
+  for (int64_t k = 0; k < tile; k += 2)
+    for (int64_t j = 0; j < tile; j += 2) {
+      Two64 a = load_vector<Two64>(&from[k][j]), b = load_vector<Two64>(&from[k + 1][j]);
+      Two64 rows[2] = {__builtin_shufflevector(a, b, 0, 2), __builtin_shufflevector(a, b, 1, 3)};
+      for (int64_t i = 0; i < 2; ++i)
+        std::memcpy(to + (j + i) * to_step + k, &rows[i], sizeof(Two64));
+    }
+}
+
 // One tile of a transposed plane: `from` is contiguous along rows of the result, `to` along its
 // columns. The buffer keeps lines that are a power of two apart from evicting each other.
 template <class T>
 void copy_tile(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t rows,
                int64_t columns) {
-  T buffer[tile][tile];
+  alignas(64) T buffer[tile][tile];
+  if constexpr (std::is_same_v<T, uint32_t> || std::is_same_v<T, uint64_t>) {
+    if (rows == tile && columns == tile) {
+      for (int64_t k = 0; k < tile; ++k)
+        std::memcpy(buffer[k], from + k * from_step, sizeof(buffer[k]));
+      turn_tile(to, to_step, buffer);
+      return;
+    }
+  }
   for (int64_t k = 0; k < columns; ++k)
     std::memcpy(buffer[k], from + k * from_step, static_cast<size_t>(rows) * sizeof(T));
   for (int64_t j = 0; j < rows; ++j)
@@ -159,19 +208,23 @@ void copy_transposed(const StridedCopy& c, int64_t row_dim) {
   int64_t rows = c.sizes[row_dim], columns = c.sizes[last];
   int64_t to_step = c.to_strides[row_dim], from_step = c.from_strides[last];
   Outer o = outer_dims(c, row_dim, last);
-  int64_t bands = (rows + tile - 1) / tile;
+  int64_t bands = (rows + plate - 1) / plate;
   T* to = reinterpret_cast<T*>(c.to);
   const T* from = reinterpret_cast<const T*>(c.from);
-  int64_t band_bytes = columns * tile * static_cast<int64_t>(sizeof(T));
+  int64_t band_bytes = columns * plate * static_cast<int64_t>(sizeof(T));
   int64_t grain = std::max<int64_t>(1, grain_bytes / band_bytes);
   parallel_for(0, product(o.sizes) * bands, grain, [&](int64_t lo, int64_t hi) {
     for (int64_t p = lo; p < hi; ++p) {
       Walk w(o.sizes, o.to, o.from, p / bands);
-      int64_t j = p % bands * tile, height = std::min(tile, rows - j);
-      for (int64_t k = 0; k < columns; k += tile)
-        copy_tile(to + w.to_offset + j * to_step + k, to_step,
-                  from + w.from_offset + j + k * from_step, from_step, height,
-                  std::min(tile, columns - k));
+      int64_t top = p % bands * plate, bottom = std::min(rows, top + plate);
+      for (int64_t left = 0; left < columns; left += plate) {
+        int64_t right = std::min(columns, left + plate);
+        for (int64_t j = top; j < bottom; j += tile)
+          for (int64_t k = left; k < right; k += tile)
+            copy_tile(to + w.to_offset + j * to_step + k, to_step,
+                      from + w.from_offset + j + k * from_step, from_step,
+                      std::min(tile, bottom - j), std::min(tile, right - k));
+      }
     }
   });
 }
