@@ -10,6 +10,7 @@ namespace cresset {
 namespace {
 
 constexpr int64_t grain = 32768;  // elements of work that are worth a thread
+constexpr int64_t lanes = 16;     // loops of a fixed length are what the compiler vectorises
 
 void range(const Tensor& index, int64_t* lo, int64_t* hi) {
   const int64_t* at = index.data<int64_t>();
@@ -95,10 +96,17 @@ void add_to(T* to, const T* from, T alpha, bool scale, int64_t n) {
   if constexpr (std::is_same_v<T, bool>) {
     for (int64_t i = 0; i < n; ++i) to[i] = to[i] || (from[i] && alpha);
   } else {
-    if (scale)
-      for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] + alpha * from[i]);
-    else
-      for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] + from[i]);
+    int64_t i = 0;
+    if (scale) {
+      for (; i < n; ++i) to[i] = static_cast<T>(to[i] + alpha * from[i]);
+      return;
+    }
+    for (; i + lanes <= n; i += lanes) {
+      T block[lanes];
+      for (int64_t k = 0; k < lanes; ++k) block[k] = static_cast<T>(to[i + k] + from[i + k]);
+      std::copy(block, block + lanes, to + i);
+    }
+    for (; i < n; ++i) to[i] = static_cast<T>(to[i] + from[i]);
   }
 }
 
@@ -114,6 +122,14 @@ T number(const Scalar& s) {
 template <>
 double number<double>(const Scalar& s) {
   return s.to_double();
+}
+
+// Rows come in random order: the memory of a later one is asked for while this one is added.
+constexpr int64_t ahead = 4;
+template <class T>
+void fetch(const T* row, int64_t n) {
+  const char* p = reinterpret_cast<const char*>(row);
+  for (int64_t i = 0; i < n * static_cast<int64_t>(sizeof(T)); i += 64) __builtin_prefetch(p + i, 1);
 }
 
 // Each element of self is written by one thread, in the order of j: the sum is deterministic.
@@ -139,8 +155,11 @@ void add_rows(const Tensor& self, const Tensor& index, const Tensor& src, const 
                    });
     } else if (s.inner >= 32) {
       parallel_for(0, s.inner, std::max<int64_t>(16, grain / count), [&](int64_t lo, int64_t hi) {
-        for (int64_t j = 0; j < count; ++j)
+        for (int64_t j = 0; j < count; ++j) {
+          if (j + ahead < count && at[j + ahead] >= 0)
+            fetch(to + at[j + ahead] * s.inner + lo, hi - lo);
           if (at[j] >= 0) add(0, j, lo, hi - lo);
+        }
       });
     } else {
       const int64_t rows = std::max<int64_t>(1, s.n * grain / (count * s.inner));
@@ -150,6 +169,30 @@ void add_rows(const Tensor& self, const Tensor& index, const Tensor& src, const 
       });
     }
   });
+}
+
+// a where c is not 0, else b, without a branch: masks are seldom predictable.
+template <class T>
+T chosen(uint8_t c, T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    const T keep = static_cast<T>(-static_cast<T>(c != 0));
+    return static_cast<T>(b ^ ((a ^ b) & keep));
+  } else {
+    return {chosen(c, a.half[0], b.half[0]), chosen(c, a.half[1], b.half[1])};
+  }
+}
+
+// Strides of 0 or 1 for a and b are compile-time constants; the condition's is 1.
+template <int64_t sa, int64_t sb, class T>
+void where_run(const uint8_t* c, const T* a, const T* b, T* out, int64_t n) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    T block[lanes];
+    for (int64_t k = 0; k < lanes; ++k)
+      block[k] = chosen(c[i + k], a[(i + k) * sa], b[(i + k) * sb]);
+    std::copy(block, block + lanes, out + i);
+  }
+  for (; i < n; ++i) out[i] = chosen(c[i], a[i * sa], b[i * sb]);
 }
 
 void where(const Tensor& condition, const Tensor& a, const Tensor& b, const Tensor& out) {
@@ -166,10 +209,10 @@ void where(const Tensor& condition, const Tensor& a, const Tensor& b, const Tens
       const uint8_t* cc = c + at[0];
       const T *xx = x + at[1], *yy = y + at[2];
       T* o = to + first;
-      if (sc == 1 && sa == 1 && sb == 1)
-        for (int64_t i = 0; i < n; ++i) o[i] = cc[i] ? xx[i] : yy[i];
-      else
-        for (int64_t i = 0; i < n; ++i) o[i] = cc[i * sc] ? xx[i * sa] : yy[i * sb];
+      if (sc == 1 && sa == 1 && sb == 1) return where_run<1, 1>(cc, xx, yy, o, n);
+      if (sc == 1 && sa == 1 && sb == 0) return where_run<1, 0>(cc, xx, yy, o, n);
+      if (sc == 1 && sa == 0 && sb == 1) return where_run<0, 1>(cc, xx, yy, o, n);
+      for (int64_t i = 0; i < n; ++i) o[i] = chosen(cc[i * sc], xx[i * sa], yy[i * sb]);
     };
     parallel_for(0, out.numel(), grain,
                  [&](int64_t lo, int64_t hi) { for_each_run(walk, lo, hi, run); });
@@ -196,26 +239,38 @@ void count_nonzero(const Tensor& x, std::vector<int64_t>* counts) {
   });
 }
 
+// Turns the element numbers in the last row of `to` into coordinates.
+void unravel(const Dims& sizes, int64_t* to, int64_t total, int64_t start, int64_t stop) {
+  const int64_t dims = static_cast<int64_t>(sizes.size());
+  for (int64_t k = start; k < stop; ++k) {
+    int64_t rest = to[(dims - 1) * total + k];
+    for (int64_t d = dims; d-- > 0;) {
+      to[d * total + k] = rest % sizes[d];
+      rest /= sizes[d];
+    }
+  }
+}
+
 void nonzero(const Tensor& x, const std::vector<int64_t>& counts, const Tensor& out) {
-  const int64_t n = x.numel(), total = out.size(1), dims = x.dim();
+  const int64_t total = out.size(1), dims = x.dim();
+  if (dims == 0) return;
   std::vector<int64_t> first(counts.size());
   for (size_t i = 1; i < counts.size(); ++i) first[i] = first[i - 1] + counts[i - 1];
   int64_t* to = out.data<int64_t>();
+  int64_t* last = to + (dims - 1) * total;
   visit_dtype(x.dtype(), [&]<class T>() {
     const T* from = x.data<T>();
     parallel_for(0, static_cast<int64_t>(counts.size()), 4, [&](int64_t lo, int64_t hi) {
       for (int64_t block = lo; block < hi; ++block) {
-        int64_t k = first[static_cast<size_t>(block)];
-        int64_t end = std::min(n, (block + 1) * nonzero_block);
-        for (int64_t i = block * nonzero_block; i < end; ++i) {
-          if (!is_nonzero(from[i])) continue;
-          int64_t rest = i;
-          for (int64_t d = dims; d-- > 0;) {
-            to[d * total + k] = dims == 1 ? rest : rest % x.size(d);
-            rest /= x.size(d);
-          }
-          ++k;
+        const int64_t start = first[static_cast<size_t>(block)];
+        const int64_t stop = start + counts[static_cast<size_t>(block)];
+        // Numbers first, each written over by the next until its element is not 0.
+        int64_t k = start;
+        for (int64_t i = block * nonzero_block; k < stop; ++i) {
+          last[k] = i;
+          k += is_nonzero(from[i]);
         }
+        if (dims > 1) unravel(x.sizes(), to, total, start, stop);
       }
     });
   });
