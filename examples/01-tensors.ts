@@ -16,7 +16,13 @@ show("whole numbers stay whole when asked:", torch.tensor([1, 2], { dtype: torch
 show("a range:", torch.arange(0, 1, 0.25));
 
 // Arithmetic broadcasts as in PyTorch; optional arguments go by position or by name.
-show("a column plus a row:", a.select(1, 0).unsqueeze(1).add(torch.tensor([10, 20, 30])));
+show(
+  "a column plus a row:",
+  a
+    .select(1, 0)
+    .unsqueeze(1)
+    .add(torch.tensor([10, 20, 30])),
+);
 show("sums over dim 1:", a.sum(1, { keepdim: true }));
 show("integers divide to floats:", torch.tensor([3, 4], { dtype: torch.int64 }).div(2));
 

@@ -54,7 +54,12 @@ function accuracy(model: Net, { images, labels }: { images: Tensor; labels: Tens
     for (let start = 0; start < count; start += 1000) {
       const scores = model(images.narrow(0, start, Math.min(1000, count - start)));
       const found = scores.argmax(1);
-      right += Number(found.eq(labels.narrow(0, start, found.shape[0]!)).sum().item());
+      right += Number(
+        found
+          .eq(labels.narrow(0, start, found.shape[0]!))
+          .sum()
+          .item(),
+      );
     }
   });
   model.train();

@@ -15,8 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cresset {
 namespace HWY_NAMESPACE {
 
-template <class T>
-struct Sgd {
+template <class T> struct Sgd {
   using V = Vec<T>;
   const SgdOptions& o;
 
@@ -32,8 +31,7 @@ struct Sgd {
 };
 
 // Kingma and Ba, "Adam" (2015); Loshchilov and Hutter, "Decoupled weight decay" (2019).
-template <class T>
-struct Adam {
+template <class T> struct Adam {
   using V = Vec<T>;
   const AdamOptions& o;
 
@@ -116,14 +114,10 @@ HWY_INLINE void update_full(const UpdateSlot& slot, int64_t lo, int64_t hi, cons
 template <int S, template <class> class Update, class Options>
 void update_slot(const UpdateSlot& slot, int64_t lo, int64_t hi, const Options& options) {
   switch (slot.dtype) {
-    case DType::Float64:
-      return update_full<S, double>(slot, lo, hi, Update<double>{options});
-    case DType::Float16:
-      return update_half<S, Half>(slot, lo, hi, Update<float>{options});
-    case DType::BFloat16:
-      return update_half<S, BFloat16>(slot, lo, hi, Update<float>{options});
-    default:
-      return update_full<S, float>(slot, lo, hi, Update<float>{options});
+    case DType::Float64: return update_full<S, double>(slot, lo, hi, Update<double>{options});
+    case DType::Float16: return update_half<S, Half>(slot, lo, hi, Update<float>{options});
+    case DType::BFloat16: return update_half<S, BFloat16>(slot, lo, hi, Update<float>{options});
+    default: return update_full<S, float>(slot, lo, hi, Update<float>{options});
   }
 }
 
@@ -153,8 +147,7 @@ HWY_EXPORT(sgd_slot);
 HWY_EXPORT(adam_slot);
 
 // Walks the elements of all slots as one range, so that small and large tensors share threads.
-template <class F>
-void for_all_elements(std::span<const UpdateSlot> slots, F f) {
+template <class F> void for_all_elements(std::span<const UpdateSlot> slots, F f) {
   int64_t total = 0;
   for (const UpdateSlot& slot : slots) total += slot.n;
   parallel_for(0, total, 32768, [&](int64_t lo, int64_t hi) {
@@ -181,8 +174,7 @@ void adam(std::span<const UpdateSlot> slots, const AdamOptions& options) {
 
 }  // namespace
 
-template <>
-const OptimKernels& cpu_kernels<OptimKernels>() {
+template <> const OptimKernels& cpu_kernels<OptimKernels>() {
   static constexpr OptimKernels table = {.sgd = sgd, .adam = adam};
   return table;
 }

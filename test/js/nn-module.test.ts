@@ -150,7 +150,9 @@ describe("state", () => {
     expect(net.modules().map((m) => m.training)).toEqual([false, false, false, false, false]);
     net.train();
     expect(net.bn.training).toBe(true);
-    net(torch.tensor([1, 2])).sum().backward();
+    net(torch.tensor([1, 2]))
+      .sum()
+      .backward();
     expect(net.scale.grad!.tolist()).toEqual([4, 8]);
     net.zeroGrad(false);
     expect(net.scale.grad!.tolist()).toEqual([0, 0]);
@@ -163,7 +165,9 @@ describe("state", () => {
   test("conversion keeps the parameters' identity", () => {
     const net = new Net(0);
     const { scale } = net;
-    net(torch.tensor([1, 2])).sum().backward();
+    net(torch.tensor([1, 2]))
+      .sum()
+      .backward();
     net.double();
     expect(net.scale).toBe(scale);
     expect([scale.dtype, scale.grad!.dtype]).toEqual([torch.float64, torch.float64]);

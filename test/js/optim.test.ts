@@ -109,7 +109,13 @@ describe("states", () => {
 
 test("half types, layouts other than contiguous and float32 agree with float64", () => {
   for (const dtype of [torch.float16, torch.bfloat16, torch.float32]) {
-    const base = torch.tensor([[1, 2, 3], [4, 5, 6]], { dtype });
+    const base = torch.tensor(
+      [
+        [1, 2, 3],
+        [4, 5, 6],
+      ],
+      { dtype },
+    );
     const p = base.transpose(0, 1).detach().requiresGrad_(true);
     p.grad = torch.ones([3, 2], { dtype });
     new optim.Adam([p], { lr: 0.5 }).step();
@@ -141,7 +147,9 @@ describe("schedules", () => {
   test("one cycle ends low, and says how often it was stepped", () => {
     const optimizer = sgd(0.1);
     const schedule = new lrScheduler.OneCycleLR(optimizer, { maxLr: 0.2, totalSteps: 6 });
-    const expected = [0.008, 0.198883087, 0.162349131, 0.0925274205, 0.026695506, 8e-7, 0.026695506];
+    const expected = [
+      0.008, 0.198883087, 0.162349131, 0.0925274205, 0.026695506, 8e-7, 0.026695506,
+    ];
     expected.forEach((lr, i) => {
       if (i > 0) schedule.step();
       expect(optimizer.paramGroups[0]!.lr).toBeCloseTo(lr, 9);

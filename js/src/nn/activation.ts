@@ -184,11 +184,7 @@ export class LeakyReLU extends InplaceActivation {
   }
 }
 
-type AlphaInit = Init<
-  [],
-  [alpha: number, inplace: boolean],
-  { alpha?: number; inplace?: boolean }
->;
+type AlphaInit = Init<[], [alpha: number, inplace: boolean], { alpha?: number; inplace?: boolean }>;
 
 /** Activations with `alpha`. */
 abstract class AlphaActivation extends InplaceActivation {

@@ -182,8 +182,7 @@ export class MultiheadAttention extends Module<AttentionArgs, [Tensor, Tensor | 
     }
     const arrange = (t: Tensor) =>
       single ? t.unsqueeze(1) : this.batchFirst ? t.transpose(0, 1) : t;
-    const padding =
-      single && o.keyPaddingMask ? o.keyPaddingMask.unsqueeze(0) : o.keyPaddingMask;
+    const padding = single && o.keyPaddingMask ? o.keyPaddingMask.unsqueeze(0) : o.keyPaddingMask;
     const qkv = this.project(arrange(o.query), arrange(o.key), arrange(o.value));
     const { output, weights } = this.attend(qkv, padding, o.attnMask);
     const out = single ? output.select(1, 0) : this.batchFirst ? output.transpose(0, 1) : output;

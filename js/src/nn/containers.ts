@@ -23,15 +23,13 @@ function checkModule(name: string, value: unknown): void {
 // Consecutive equal children share a line: "(0-3): 4 x Linear(...)".
 function groupedLines(children: readonly [string, AnyModule][]): string[] {
   const lines: string[] = [];
-  for (let i = 0; i < children.length; ) {
+  for (let i = 0; i < children.length;) {
     const text = children[i]![1].toString();
     let end = i + 1;
     while (end < children.length && children[end]![1].toString() === text) end++;
     const body = text.replaceAll("\n", "\n  ");
     const [first, last] = [children[i]![0], children[end - 1]![0]];
-    lines.push(
-      end - i === 1 ? `(${first}): ${body}` : `(${first}-${last}): ${end - i} x ${body}`,
-    );
+    lines.push(end - i === 1 ? `(${first}): ${body}` : `(${first}-${last}): ${end - i} x ${body}`);
     i = end;
   }
   return lines;

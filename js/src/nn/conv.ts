@@ -69,7 +69,10 @@ abstract class ConvBase extends Module<[input: Tensor, outputSize?: readonly num
     super();
     const { name } = new.target;
     const { inChannels, outChannels, groups } = o;
-    for (const [what, n] of [["inChannels", inChannels], ["outChannels", outChannels]] as const) {
+    for (const [what, n] of [
+      ["inChannels", inChannels],
+      ["outChannels", outChannels],
+    ] as const) {
       if (groups > 0 && n % groups === 0) continue;
       throw new ValueError(`${name}: expected ${what} divisible by groups ${groups}, got ${n}`);
     }

@@ -181,13 +181,7 @@ const klDiv = functional("klDiv");
 export class KLDivLoss extends Module<Pair, Tensor> {
   readonly reduction: Reduction | "batchmean";
   readonly logTarget: boolean;
-  constructor(
-    ...args: Init<
-      [],
-      [],
-      { reduction?: Reduction | "batchmean"; logTarget?: boolean }
-    >
-  ) {
+  constructor(...args: Init<[], [], { reduction?: Reduction | "batchmean"; logTarget?: boolean }>) {
     super();
     const o = bind<{ reduction: Reduction | "batchmean"; logTarget: boolean }>(
       "KLDivLoss",
@@ -325,7 +319,9 @@ export interface TripletMarginLossOptions extends LossOptions {
 const tripletMarginLoss = functional("tripletMarginLoss");
 /** The anchor's distance to the positive against that to the negative. */
 export class TripletMarginLoss extends Loss<[anchor: Tensor, positive: Tensor, negative: Tensor]> {
-  constructor(...args: Init<[], [margin: number, p: number, eps: number], TripletMarginLossOptions>) {
+  constructor(
+    ...args: Init<[], [margin: number, p: number, eps: number], TripletMarginLossOptions>
+  ) {
     super(args, { margin: 1, p: 2, eps: 1e-6, swap: false, reduction: "mean" });
   }
   forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor {

@@ -195,7 +195,10 @@ export abstract class Module<Args extends unknown[] = [Tensor], Out = Tensor> {
     visit(this as AnyModule, prefix.replace(/\.$/, ""));
     return out;
   }
-  /** Copies the values of a state dict in; a key too many or too few is an error unless `strict` = false. */
+  /**
+   * Copies the values of a state dict in. Missing and unexpected keys are errors unless `strict` is
+   * false; the result lists them.
+   */
   loadStateDict(state: StateDict | ReadonlyMap<string, Tensor>, options?: LoadOptions): LoadResult {
     return loadInto(this as AnyModule, state, options);
   }

@@ -304,7 +304,8 @@ export class GroupNorm extends Module {
     );
     if (!(o.numGroups > 0) || o.numChannels % o.numGroups !== 0) {
       throw new ValueError(
-        `GroupNorm: expected numChannels divisible by numGroups ${o.numGroups}, got ${o.numChannels}`,
+        `GroupNorm: expected numChannels divisible by numGroups ${o.numGroups}, ` +
+          `got ${o.numChannels}`,
       );
     }
     this.numGroups = o.numGroups;
@@ -318,9 +319,8 @@ export class GroupNorm extends Module {
     return groupNorm(input, this.numGroups, this.weight, this.bias, this.eps);
   }
   override extraRepr(): string {
-    return (
-      `${this.numGroups}, ${this.numChannels}, eps=${pyFloat(this.eps)}, affine=${py(this.affine)}`
-    );
+    const { numGroups, numChannels, eps, affine } = this;
+    return `${numGroups}, ${numChannels}, eps=${pyFloat(eps)}, affine=${py(affine)}`;
   }
 }
 

@@ -169,8 +169,9 @@ export type AdaptiveSize = number | null | readonly (number | null)[];
 // Replaces null by the input's sizes.
 function resolve(size: AdaptiveSize, rank: number, input: Tensor): number[] {
   const sizes = input.shape.slice(-rank);
-  return sizes.map((n, d) => (Array.isArray(size) ? (size[d] as number | null) : size) ?? n) as
-    number[];
+  return sizes.map(
+    (n, d) => (Array.isArray(size) ? (size[d] as number | null) : size) ?? n,
+  ) as number[];
 }
 
 abstract class AdaptiveAvgPool extends Module {

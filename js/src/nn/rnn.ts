@@ -30,8 +30,12 @@ function gate(t: Tensor, i: number, size: number): Tensor {
 /** One step: `x` = input part of the gates, `y` = hidden part, both with their bias. */
 function advance(kind: Kind, x: Tensor, y: Tensor, state: State, size: number): State {
   if (kind === "GRU") {
-    const r = gate(x, 0, size).add(gate(y, 0, size)).sigmoid();
-    const z = gate(x, 1, size).add(gate(y, 1, size)).sigmoid();
+    const r = gate(x, 0, size)
+      .add(gate(y, 0, size))
+      .sigmoid();
+    const z = gate(x, 1, size)
+      .add(gate(y, 1, size))
+      .sigmoid();
     const n = gate(x, 2, size)
       .add(r.mul(gate(y, 2, size)))
       .tanh();
@@ -173,7 +177,10 @@ abstract class RNNBase<Hidden> extends Module<
   }
 
   /** Runs batched or single sequences; `hidden` holds h and, for an LSTM, c. */
-  protected run(input: Tensor, hidden: readonly (Tensor | null)[]): [Tensor, Tensor, Tensor | null] {
+  protected run(
+    input: Tensor,
+    hidden: readonly (Tensor | null)[],
+  ): [Tensor, Tensor, Tensor | null] {
     const single = input.ndim === 2;
     const { name } = this.constructor;
     if (!single && input.ndim !== 3) {

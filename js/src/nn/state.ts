@@ -45,7 +45,8 @@ export function loadInto(
     if (unexpectedKeys.length > 0) {
       faults.push(`Unexpected key(s) in state_dict: ${quoted(unexpectedKeys)}. `);
     }
-    if (missingKeys.length > 0) faults.push(`Missing key(s) in state_dict: ${quoted(missingKeys)}. `);
+    if (missingKeys.length > 0)
+      faults.push(`Missing key(s) in state_dict: ${quoted(missingKeys)}. `);
   }
   const copies: [Tensor, Tensor][] = [];
   for (const [key, target] of wanted) {

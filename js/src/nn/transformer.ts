@@ -2,6 +2,7 @@
 import { TypeError_ } from "../errors.js";
 import { tensor } from "../convert.js";
 import { float32 } from "../dtype.js";
+import { forkRng } from "../random.js";
 import type { Tensor } from "../tensor.js";
 import { MultiheadAttention } from "./attention.js";
 import { bind, factory, type Factory, type Init } from "./bind.js";
@@ -142,7 +143,8 @@ export class TransformerEncoderLayer extends TransformerLayer<EncoderLayerArgs> 
   /** @internal Another layer of the same kind with the same weights. */
   _copy(): TransformerEncoderLayer {
     const { dModel, nhead, ...rest } = this._init;
-    const copy = new TransformerEncoderLayer(dModel, nhead, rest);
+    // The weights are replaced: drawing them must not move the generator on.
+    const copy = forkRng(() => new TransformerEncoderLayer(dModel, nhead, rest));
     copy.loadStateDict(this.stateDict());
     return copy;
   }
@@ -243,7 +245,8 @@ export class TransformerDecoderLayer extends TransformerLayer<DecoderLayerArgs> 
   /** @internal Another layer of the same kind with the same weights. */
   _copy(): TransformerDecoderLayer {
     const { dModel, nhead, ...rest } = this._init;
-    const copy = new TransformerDecoderLayer(dModel, nhead, rest);
+    // The weights are replaced: drawing them must not move the generator on.
+    const copy = forkRng(() => new TransformerDecoderLayer(dModel, nhead, rest));
     copy.loadStateDict(this.stateDict());
     return copy;
   }

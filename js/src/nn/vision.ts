@@ -151,11 +151,7 @@ export class Unfold extends Module {
   readonly padding: Size;
   readonly stride: Size;
   constructor(
-    ...args: Init<
-      [kernelSize: Size],
-      [dilation: Size, padding: Size, stride: Size],
-      FoldOptions
-    >
+    ...args: Init<[kernelSize: Size], [dilation: Size, padding: Size, stride: Size], FoldOptions>
   ) {
     super();
     const o = bind<Required<FoldOptions> & { kernelSize: Size }>("Unfold", args, ["kernelSize"], {

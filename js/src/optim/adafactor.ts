@@ -64,7 +64,10 @@ export class Adafactor extends PerParameter<AdafactorOptions, AdafactorState> {
     const alpha = Math.max(smallest, rootMeanSquare(param)) * rate;
     if (o.weightDecay !== 0) param.mul_(1 - o.lr * o.weightDecay);
     const moment = this.moment(grad, state, share, eps);
-    const update = ops.clamp(moment, eps * eps, Infinity).rsqrt().mul(grad);
+    const update = ops
+      .clamp(moment, eps * eps, Infinity)
+      .rsqrt()
+      .mul(grad);
     const shorten = Math.max(1, rootMeanSquare(update) / o.d);
     param.add_(update, { alpha: -alpha / shorten });
   }

@@ -71,7 +71,10 @@ export class Rprop extends PerParameter<RpropOptions, RpropState> {
     const product = grad.mul(state.prev);
     const turned = product.lt(0).to(grad.dtype);
     const kept = product.gt(0).to(grad.dtype);
-    const factor = turned.mul(shrink - 1).add_(kept.mul(grow - 1)).add_(1);
+    const factor = turned
+      .mul(shrink - 1)
+      .add_(kept.mul(grow - 1))
+      .add_(1);
     state.step_size.copy_(ops.clamp(state.step_size.mul(factor), least, most));
     // After a change of sign the step is left out, and the next product is 0.
     const used = grad.mul(turned.neg().add_(1));

@@ -51,7 +51,10 @@ export class NAdam extends PerParameter<NAdamOptions, NAdamState> {
     const product = number(state.mu_product) * mu;
     state.mu_product = product;
     average(state, grad, o);
-    const size = state.exp_avg_sq.div(1 - beta2 ** step).sqrt().add_(o.eps);
+    const size = state.exp_avg_sq
+      .div(1 - beta2 ** step)
+      .sqrt()
+      .add_(o.eps);
     param.addcdiv_(grad, size, { value: (-o.lr * (1 - mu)) / (1 - product) });
     param.addcdiv_(state.exp_avg, size, { value: (-o.lr * next) / (1 - product * next) });
   }

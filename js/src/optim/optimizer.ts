@@ -27,7 +27,8 @@ export interface OptimizerState {
 export type Closure = () => Tensor;
 
 /** PyTorch's spelling of an option, and back. */
-export const snakeCase = (key: string) => key.replace(/(?<=[a-z0-9])[A-Z]/g, (c) => `_${c.toLowerCase()}`);
+export const snakeCase = (key: string) =>
+  key.replace(/(?<=[a-z0-9])[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 export const camelCase = (key: string) =>
   key.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_, c: string) => c.toUpperCase());
 

@@ -56,16 +56,6 @@ export class SGD extends Optimizer<SGDOptions> {
   }
   private run(o: SGDOptions, params: Tensor[], buffers: Tensor[], first: boolean): void {
     const { lr, momentum, dampening, weightDecay, nesterov, maximize } = o;
-    ops._fusedSgd(
-      params,
-      buffers,
-      first,
-      lr,
-      momentum,
-      dampening,
-      weightDecay,
-      nesterov,
-      maximize,
-    );
+    ops._fusedSgd(params, buffers, first, lr, momentum, dampening, weightDecay, nesterov, maximize);
   }
 }
