@@ -11,6 +11,7 @@
 namespace cresset {
 
 Storage::Storage(size_t bytes, Device device) : bytes_(bytes), device_(device) {
+  CHECK(device.type != DeviceType::CUDA, Device, "device: no CUDA device is available, got ", device);
   if (device.is_cpu()) data_ = cpu_allocate(bytes);
 }
 

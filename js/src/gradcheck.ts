@@ -31,13 +31,14 @@ function flat(t: Tensor): Float64Array {
   return new Float64Array(toBytes(t).buffer);
 }
 
-// Re(sum(conj(w) * y)) over all outputs: its gradient by w's convention is the one autograd gives.
-function weighted(outputs: Tensor[], weights: Tensor[]): number {
+// Re(sum(conj(w) * (a - b))) over all outputs: its gradient is, by PyTorch's convention for
+// complex numbers, the one that autograd gives for w. Differences first, so that one large
+// element does not drown the others.
+function weightedDifference(a: Float64Array[], b: Float64Array[], weights: Tensor[]): number {
   let sum = 0;
-  outputs.forEach((y, k) => {
-    const a = flat(y);
+  a.forEach((values, k) => {
     const w = flat(weights[k]!);
-    for (let i = 0; i < a.length; i++) sum += a[i]! * w[i]!;
+    for (let i = 0; i < values.length; i++) sum += w[i]! * (values[i]! - b[k]![i]!);
   });
   return sum;
 }
@@ -64,15 +65,17 @@ function numeric(
 ): Float64Array {
   const base = flat(which);
   const result = new Float64Array(base.length);
-  const at = (i: number, delta: number): number => {
+  const at = (i: number, delta: number): Float64Array[] => {
     const moved = base.slice();
     moved[i]! += delta;
     const x = fromBytes(which.dtype, which.shape, new Uint8Array(moved.buffer));
     const laid = ops.emptyStrided(which.shape, which.stride(), { dtype: which.dtype });
     const same = which.isContiguous() || which.stride().includes(0) ? x : laid.copy_(x);
-    return weighted(outputsOf(fn(...inputs.map((t) => (t === which ? same : t)))), weights);
+    return outputsOf(fn(...inputs.map((t) => (t === which ? same : t)))).map(flat);
   };
-  for (let i = 0; i < base.length; i++) result[i] = (at(i, eps) - at(i, -eps)) / (2 * eps);
+  for (let i = 0; i < base.length; i++) {
+    result[i] = weightedDifference(at(i, eps), at(i, -eps), weights) / (2 * eps);
+  }
   return result;
 }
 
@@ -109,7 +112,8 @@ export function gradcheck(
     const actual = g ? flat(ops._toDtype(g, x.dtype)) : new Float64Array(expected.length);
     for (let i = 0; i < expected.length; i++) {
       const difference = Math.abs(expected[i]! - actual[i]!);
-      if (!(difference <= atol + rtol * Math.abs(expected[i]!))) {
+      const bothNaN = Number.isNaN(expected[i]) && Number.isNaN(actual[i]);
+      if (!bothNaN && !(difference <= atol + rtol * Math.abs(expected[i]!))) {
         throw new AutogradError(
           `gradcheck: gradient of input ${inputs.indexOf(x)} at element ${i}: ` +
             `autograd gives ${actual[i]}, central differences ${expected[i]}`,

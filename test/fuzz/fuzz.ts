@@ -1,7 +1,7 @@
 // Calls random operators with random arguments: every outcome but a result or a typed error fails.
 //   tsx test/fuzz/fuzz.ts [--seconds 60] [--seed N] [--only REGEX] [--trace]
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,14 +18,16 @@ const { values: options } = parseArgs({
 });
 
 if (options.child) {
-  const log = options.child;
+  const file = openSync(options.child, "w");
+  // One file, overwritten before each call: what it holds after a crash is the call that did it.
+  const note = (text: string) => writeSync(file, `${text}\0`, 0);
   const report = run(
     Number(options.seconds) * 1000,
     Number(options.seed),
     new RegExp(options.only ?? ""),
-    (call) => writeFileSync(log, call),
+    note,
   );
-  writeFileSync(log, JSON.stringify(report));
+  note(JSON.stringify(report));
   process.exit(0);
 }
 
@@ -43,7 +45,7 @@ const child = spawnSync(
   ],
   { stdio: "inherit", timeout: (Number(options.seconds) + 120) * 1000 },
 );
-const last = existsSync(log) ? readFileSync(log, "utf8") : "(nothing)";
+const last = existsSync(log) ? readFileSync(log, "utf8").split("\0")[0]! : "(nothing)";
 rmSync(folder, { recursive: true });
 if (child.status !== 0) {
   console.error(`seed ${seed}: the process ended with ${child.signal ?? child.status} in\n${last}`);
