@@ -185,7 +185,7 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
   if (n < 0) {
     CHECK(n == -1, Value, "one_hot: expected num_classes of at least 1, or -1, got ", n);
     CHECK(!input.is_meta() && input.numel() > 0, Value,
-          "one_hot: num_classes cannot be found from an empty input");
+          "one_hot: num_classes cannot be found from an empty or meta input");
     int64_t lo = 0, hi = 0;
     launch("one_hot", input.device(), &IndexingKernels::range, contiguous(input), &lo, &hi);
     n = hi + 1;

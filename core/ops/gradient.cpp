@@ -119,6 +119,7 @@ std::vector<double> points(const Tensor& self, int64_t d, size_t k, const std::v
     return x;
   }
   const Tensor& c = coordinates[k];
+  same_device("gradient", self, c);
   CHECK(c.dim() == 1 && c.numel() == n, Shape, "gradient: expected ", n,
         " coordinates for dim ", d, ", got shape ", c.sizes());
   Tensor v = contiguous(to_dtype(c, DType::Float64));
@@ -130,7 +131,8 @@ TensorList gradient(const Tensor& self, const std::vector<double>& spacing,
                     const TensorList& coordinates, const Dims& dims, int64_t edge_order) {
   CHECK(edge_order == 1 || edge_order == 2, Value, "gradient: expected edge_order 1 or 2, got ",
         edge_order);
-  CHECK(!self.is_meta(), NotImplemented, "gradient: not implemented for meta tensors");
+  CHECK(self.device().is_cpu(), NotImplemented, "gradient: not implemented for device ",
+        self.device());
   Dims wrapped = wrap_dims("gradient", dims, self.dim(), false);
   CHECK(wrapped.size() == dims.size(), Value, "gradient: a dim appears twice in ", dims);
   size_t given = coordinates.empty() ? spacing.size() : coordinates.size();

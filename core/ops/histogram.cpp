@@ -17,6 +17,7 @@ Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, int64_
   CHECK(!weights || weights->sizes() == self.sizes(), Shape,
         "bincount: expected weights of shape ", self.sizes());
   CHECK(!self.is_meta(), Device, "bincount: the result depends on values");
+  if (weights) same_device("bincount", self, *weights);
   GradMode off(false);
   Tensor at = contiguous(to_dtype(self, DType::Int64));
   int64_t lo = 0, hi = -1;
@@ -108,6 +109,7 @@ TensorList given_edges(const char* op, const Tensor& x, const TensorList& bins) 
         " lists of edges, got ", bins.size());
   TensorList edges;
   for (const Tensor& e : bins) {
+    same_device(op, x, e);
     CHECK(e.dim() == 1 && e.numel() > 1, Shape, op,
           ": expected 1-d bin edges with at least 2 elements, got shape ", e.sizes());
     CHECK(e.dtype() == x.dtype(), DType, op, ": expected bin edges of dtype ", x.dtype(),
@@ -138,6 +140,7 @@ TensorList count_into(const char* op, const Tensor& x, const TensorList& edges,
           weight->numel());
     CHECK(weight->dtype() == x.dtype(), DType, op, ": expected weights of dtype ", x.dtype(),
           ", got ", weight->dtype());
+    same_device(op, x, *weight);
     w = contiguous(*weight);
   }
   Dims sizes;

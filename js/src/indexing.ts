@@ -1,6 +1,6 @@
 // x.index(...) and x.indexPut_([...], value): PyTorch's indexing with JavaScript values.
 import { tensor } from "./convert.js";
-import type { Scalar } from "./dtype.js";
+import type { Device, Scalar } from "./dtype.js";
 import { bool, describe, int64, uint8 } from "./dtype.js";
 import { DTypeError, IndexError, TypeError_, ValueError } from "./errors.js";
 import * as ops from "./ops.gen.js";
@@ -41,7 +41,7 @@ interface Place {
 }
 
 /** A list of integers, of booleans, or of such lists, as an index tensor. */
-function listTensor(list: readonly unknown[]): Tensor {
+function listTensor(list: readonly unknown[], device: Device): Tensor {
   const items = list.flat(Infinity);
   const wrong = items.find((i) => typeof i !== "boolean" && !Number.isInteger(i));
   if (wrong !== undefined) {
@@ -50,7 +50,7 @@ function listTensor(list: readonly unknown[]): Tensor {
     );
   }
   const dtype = items.length && items.every((i) => typeof i === "boolean") ? bool : int64;
-  return tensor(list as number[], { dtype });
+  return tensor(list as number[], { dtype, device });
 }
 
 /** How many dims of the tensor an index uses. */
@@ -80,7 +80,7 @@ function tooMany(t: Tensor): never {
 
 /** Applies the basic indices and collects the others by the dim that they stand at. */
 function locate(self: Tensor, given: readonly Index[]): Place {
-  const index = given.map((i) => (Array.isArray(i) ? listTensor(i) : i));
+  const index = given.map((i) => (Array.isArray(i) ? listTensor(i, self.device) : i));
   const place: Place = { view: self, tensors: [], advanced: false };
   const used = index.reduce((n: number, i) => n + consumed(i), 0);
   if (used > self.ndim) tooMany(self);
@@ -107,7 +107,7 @@ function locate(self: Tensor, given: readonly Index[]): Place {
       place.view = sliced(place.view, dim++, typeof i === "string" ? parseSlice(i) : i);
     } else if (typeof i === "boolean") {
       place.view = ops.unsqueeze(place.view, dim);
-      advance(dim++, tensor([i]));
+      advance(dim++, tensor([i], { device: self.device }));
     } else if (i instanceof Tensor) {
       dim = byTensor(place, dim, i, advance);
     } else {
@@ -174,7 +174,7 @@ export function writeIndex(
 
 /** A number as a 0-d tensor of the written tensor's dtype. */
 function valueTensor(view: Tensor, value: Tensor | Scalar): Tensor {
-  if (!(value instanceof Tensor)) return ops.full([], value, { dtype: view.dtype });
+  if (!(value instanceof Tensor)) return ops.full([], value, { dtype: view.dtype, device: view.device });
   if (value.dtype !== view.dtype) {
     throw new DTypeError(
       `indexPut_: expected values of dtype ${view.dtype.name}, got ${value.dtype.name}`,
