@@ -39,7 +39,7 @@ export function choices(type) {
 export function tsType(arg) {
   const names = choices(arg.type);
   if (names) return names.map((n) => (n === "None" ? "null" : JSON.stringify(n))).join(" | ");
-  if (arg.type === "int[]" && arg.repeat > 1) return "number | readonly number[]";
+  if (arg.type === "int[]" && arg.single) return "number | readonly number[]";
   const type = tsTypes[arg.type];
   if (!type) throw new Error(`gen: no TypeScript type for "${arg.type}"`);
   return type;

@@ -175,7 +175,7 @@ function atLeast(name: string, one: (t: Tensor) => Tensor) {
   function apply(...tensors: Tensor[]): Tensor[];
   function apply(...args: unknown[]): unknown {
     if (args.length === 1 && args[0] instanceof Tensor) return one(args[0]);
-    return listed(name, args).map(one);
+    return listed(name, args).map((t) => one(t));
   }
   return apply;
 }

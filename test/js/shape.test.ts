@@ -253,7 +253,7 @@ describe("complex parts and casts", () => {
     expect(x.to(torch.float32, false, true) === x).toBe(false);
     expect(x.view(torch.int32).dtype).toBe(torch.int32);
     expect(list(torch.tensor([1]).view(torch.int32))).toEqual([0x3f800000]);
-    expect(list(torch.ones(2).view(torch.uint8)).length).toBe(8);
+    expect(torch.ones(2).view(torch.uint8).shape).toEqual([8]);
     expect(() => torch.ones(3).view(torch.float64)).toThrow(torch.ShapeError);
   });
 });
