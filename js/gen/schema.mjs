@@ -34,7 +34,9 @@ function parseArg(text, keywordOnly) {
   const fixed = /^int\[(\d+)\](\??)$/.exec(type);
   const repeat = fixed ? Number(fixed[1]) : 1;
   if (fixed) type = `int[]${fixed[2]}`;
-  return { name, js: camelCase(name), type, repeat, single: Boolean(fixed), default: fallback, keywordOnly, written };
+  const single = Boolean(fixed);
+  const js = camelCase(name);
+  return { name, js, type, repeat, single, default: fallback, keywordOnly, written };
 }
 
 function parseReturn(text) {
