@@ -12,3 +12,4 @@ export { NAdam, RAdam } from "./moments.js";
 export { Adafactor } from "./adafactor.js";
 export { LBFGS } from "./lbfgs.js";
 export type { LBFGSOptions } from "./lbfgs.js";
+export { Muon } from "./muon.js";
