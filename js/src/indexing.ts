@@ -174,7 +174,8 @@ export function writeIndex(
 
 /** A number as a 0-d tensor of the written tensor's dtype. */
 function valueTensor(view: Tensor, value: Tensor | Scalar): Tensor {
-  if (!(value instanceof Tensor)) return ops.full([], value, { dtype: view.dtype, device: view.device });
+  if (!(value instanceof Tensor))
+    return ops.full([], value, { dtype: view.dtype, device: view.device });
   if (value.dtype !== view.dtype) {
     throw new DTypeError(
       `indexPut_: expected values of dtype ${view.dtype.name}, got ${value.dtype.name}`,
