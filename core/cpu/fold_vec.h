@@ -60,10 +60,12 @@ HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
     for (int64_t k = 1; k < w; ++k) part = fold_merge(f, part, static_cast<double>(lanes[k]));
     total = fold_merge(f, total, part);
   }
-  for (; i < n; ++i)
-    total = fold_merge(f, total, fold_map_scalar(f, static_cast<double>(x[i]),
-                                                 static_cast<double>(center)));
-  return total;
+  // Four chains, so that short rows do not wait for each addition.
+  double parts[4] = {total, fold_identity(f), fold_identity(f), fold_identity(f)};
+  for (int k = 0; i < n; ++i, k = (k + 1) & 3)
+    parts[k] = fold_merge(f, parts[k], fold_map_scalar(f, static_cast<double>(x[i]),
+                                                       static_cast<double>(center)));
+  return fold_merge(f, fold_merge(f, parts[0], parts[1]), fold_merge(f, parts[2], parts[3]));
 }
 
 /// acc[j] joins the fold over i < rows of x[i * stride + j], for j < cols; `center` may be null.

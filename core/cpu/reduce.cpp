@@ -69,14 +69,19 @@ template <class T>
 struct SumFold : ScalarFold<SumFold<T>, T, Wide<T>> {
   SumOf<T>* y;
   bool skip_nan;
-  SumFold(void* out, bool skip) : y(static_cast<SumOf<T>*>(out)), skip_nan(skip) {}
+  double divisor;
+  explicit SumFold(const ReduceCall& c)
+      : y(c.y->data<SumOf<T>>()), skip_nan(c.op == ReduceOp::NanSum), divisor(c.divisor) {}
   static Wide<T> identity() { return {}; }
   void add(Wide<T>& acc, T x, int64_t) const {
     const Wide<T> v = widen(x);
     if (!skip_nan || v == v) acc += v;
   }
   static void merge(Wide<T>& acc, const Wide<T>& other) { acc += other; }
-  void finish(const Wide<T>& acc, int64_t i) const { y[i] = narrow<SumOf<T>>(acc); }
+  void finish(const Wide<T>& acc, int64_t i) const {
+    if constexpr (std::is_integral_v<T>) y[i] = narrow<SumOf<T>>(acc);
+    else y[i] = narrow<SumOf<T>>(acc / divisor);
+  }
 };
 
 template <class T>
@@ -162,12 +167,16 @@ struct NormFold : ScalarFold<NormFold<T>, T, double> {
 template <class T>
 struct DeviationFold : ScalarFold<DeviationFold<T>, T, double> {
   const T* center;
+  double divisor;
   NormFold<T> out;
-  explicit DeviationFold(const ReduceCall& c) : center(c.center->data<T>()), out(c) { out.p = 1; }
+  explicit DeviationFold(const ReduceCall& c)
+      : center(c.center->data<T>()), divisor(c.divisor), out(c) {
+    out.p = 1;
+  }
   static double identity() { return 0; }
   void add(double& acc, T x, int64_t i) const { acc += std::norm(widen(x) - widen(center[i])); }
   static void merge(double& acc, const double& other) { acc += other; }
-  void finish(const double& acc, int64_t i) const { out.finish(acc, i); }
+  void finish(const double& acc, int64_t i) const { out.finish(acc / divisor, i); }
 };
 
 // Floats and doubles whose neighbours in memory are reduced together or kept together.
@@ -176,7 +185,7 @@ struct VectorFold {
   using In = T;
   using Acc = double;
   Fold fold;
-  double p;
+  double p, divisor;
   T* y;
   const T* center;
   const FoldLoops<T>& loops;
@@ -187,13 +196,25 @@ struct VectorFold {
   }
   void columns(double* acc, const T* x, int64_t rows, int64_t stride, int64_t cols, int64_t,
                int64_t out, int64_t out_stride) const {
-    T own[reduce_detail::column_block];
+    constexpr int64_t block = reduce_detail::column_block;
+    T own[block];
+    const T* centers = center ? own : nullptr;
     for (int64_t j = 0; center && j < cols; ++j) own[j] = center[out + j * out_stride];
-    loops.columns(x, rows, stride, cols, center ? own : nullptr, acc);
+    // Narrow rows without gaps are taken several at a time.
+    const int64_t times = stride == cols && cols <= 32 ? std::min(rows, block / cols) : 1;
+    if (times < 2) return loops.columns(x, rows, stride, cols, centers, acc);
+    const int64_t wide = times * cols, groups = rows / times;
+    for (int64_t j = cols; center && j < wide; ++j) own[j] = own[j - cols];
+    double sums[block];
+    std::fill(sums, sums + wide, identity());
+    loops.columns(x, groups, wide, wide, centers, sums);
+    for (int64_t j = 0; j < wide; ++j) merge(acc[j % cols], sums[j]);
+    const int64_t done = groups * times;
+    loops.columns(x + done * stride, rows - done, stride, cols, centers, acc);
   }
   void merge(double& acc, const double& other) const { acc = fold_merge(fold, acc, other); }
   void finish(const double& acc, int64_t i) const {
-    y[i] = static_cast<T>(p == 1 ? acc : finish_norm(p, acc));
+    y[i] = static_cast<T>(p == 1 ? acc / divisor : finish_norm(p, acc));
   }
 };
 
@@ -216,6 +237,27 @@ std::optional<Fold> vector_fold(const ReduceCall& c) {
 }
 
 template <class T>
+VectorFold<T> make_vector_fold(const ReduceCall& c, Fold fold) {
+  return {fold, c.op == ReduceOp::Norm ? c.p : 1, c.divisor, c.y->data<T>(),
+          c.center ? c.center->data<T>() : nullptr, fold_loops<T>(fold)};
+}
+
+// A short block of memory folded into one number, without a plan.
+template <class T>
+bool reduce_short(const ReduceCall& c) {
+  const int64_t n = c.x->numel();
+  if (n == 0 || n > 4096 || static_cast<int64_t>(c.over.size()) != c.x->dim()) return false;
+  if (!c.x->is_contiguous()) return false;
+  const std::optional<Fold> fold = vector_fold(c);
+  if (!fold) return false;
+  const VectorFold<T> f = make_vector_fold<T>(c, *fold);
+  double acc = f.identity();
+  f.row(acc, c.x->data<T>(), n, 1, 0);
+  f.finish(acc, 0);
+  return true;
+}
+
+template <class T>
 bool reduce_vectors(const ReduceCall& c, const ReducePlan& plan) {
   const std::optional<Fold> fold = vector_fold(c);
   const bool adjacent = plan.columns ? plan.kept_in.back() == 1 : plan.red_in.back() == 1;
@@ -223,10 +265,7 @@ bool reduce_vectors(const ReduceCall& c, const ReducePlan& plan) {
   if (plan.columns && !adjacent) return false;
   // The largest absolute value of nothing is 0.
   if (plan.length == 0 && *fold == Fold::MaxAbs) return false;
-  const double p = c.op == ReduceOp::Norm ? c.p : 1;
-  run_fold(VectorFold<T>{*fold, p, c.y->data<T>(), c.center ? c.center->data<T>() : nullptr,
-                         fold_loops<T>(*fold)},
-           plan, c.x->data<T>());
+  run_fold(make_vector_fold<T>(c, *fold), plan, c.x->data<T>());
   return true;
 }
 
@@ -236,7 +275,7 @@ void reduce_scalars(const ReduceCall& c, const ReducePlan& plan) {
   void* y = c.y->data();
   switch (c.op) {
     case ReduceOp::Sum:
-    case ReduceOp::NanSum: return run_fold(SumFold<T>(y, c.op == ReduceOp::NanSum), plan, x);
+    case ReduceOp::NanSum: return run_fold(SumFold<T>(c), plan, x);
     case ReduceOp::Prod: return run_fold(ProdFold<T>(y), plan, x);
     case ReduceOp::Nonzero:
     case ReduceOp::Any:
@@ -256,8 +295,9 @@ void reduce_scalars(const ReduceCall& c, const ReducePlan& plan) {
 }
 
 void reduce(const ReduceCall& c) {
-  const ReducePlan plan = plan_reduction(*c.x, c.over);
   const DType dtype = c.x->dtype();
+  if (dtype == DType::Float32 && reduce_short<float>(c)) return;
+  const ReducePlan plan = plan_reduction(*c.x, c.over);
   if (dtype == DType::Float32 && reduce_vectors<float>(c, plan)) return;
   if (dtype == DType::Float64 && reduce_vectors<double>(c, plan)) return;
   visit_dtype(dtype, [&]<class T>() { reduce_scalars<T>(c, plan); });

@@ -44,10 +44,11 @@ ChannelStats batch_stats(const Tensor& x, double eps) {
   const Dims over = all_but_channels(x);
   const double n = static_cast<double>(reduced_numel(x, over));
   ChannelStats s;
-  s.mean = div(reduce_raw("batch_norm", ReduceOp::Sum, x, over, false, x.dtype()), n);
-  Tensor squares =
-      reduce_raw("batch_norm", ReduceOp::Deviations, x, over, false, x.dtype(), 2, &s.mean);
-  s.variance = div(squares, n);
+  s.mean = reduce_raw("batch_norm", x, over,
+                      {.kind = ReduceOp::Sum, .dtype = x.dtype(), .divisor = n});
+  s.variance = reduce_raw("batch_norm", x, over,
+                          {.kind = ReduceOp::Deviations, .dtype = x.dtype(), .divisor = n,
+                           .center = &s.mean});
   s.rstd = reciprocal_root(s.variance, eps);
   return s;
 }

@@ -63,7 +63,7 @@ Tensor norm_of(const char* op, const Tensor& input, double p, const std::optiona
       CHECK(x.size(d) > 0, Shape, op, ": the norm of order ", p,
             " of no elements is not defined, got shape ", x.sizes());
   }
-  Tensor y = reduce_raw(op, ReduceOp::Norm, x, over, keepdim, to_real(x.dtype()), p);
+  Tensor y = reduce_raw(op, x, over, {ReduceOp::Norm, to_real(x.dtype()), keepdim, p});
   if (wants_grad(x))
     record("LinalgVectorNormBackward0", y, inputs(x),
            [x = save(x), y = save_output(y), p, over, keepdim](Backward& b) {

@@ -53,11 +53,11 @@ Tensor expand_reduced(const Tensor& r, const Dims& sizes, const Dims& over, bool
                    });
 }
 
-Tensor reduce_raw(const char* op, ReduceOp kind, const Tensor& x, const Dims& over, bool keepdim,
-                  DType dtype, double p, const Tensor* center) {
-  Tensor y = empty(reduced_sizes(x, over, keepdim), {dtype, x.device()}, op);
+Tensor reduce_raw(const char* op, const Tensor& x, const Dims& over, const ReduceSpec& spec) {
+  Tensor y = empty(reduced_sizes(x, over, spec.keepdim), {spec.dtype, x.device()}, op);
   launch(op, x.device(), &ReduceKernels::reduce,
-         ReduceCall{.op = kind, .x = &x, .y = &y, .over = over, .p = p, .center = center});
+         ReduceCall{.op = spec.kind, .x = &x, .y = &y, .over = over, .p = spec.p,
+                    .divisor = spec.divisor, .center = spec.center});
   return y;
 }
 
@@ -75,7 +75,7 @@ bool any_zero(const Tensor& x) {
   GradMode off(false);
   if (x.is_meta()) return true;
   Dims over = reduction_dims("prod", x, std::nullopt);
-  return !*reduce_raw("prod", ReduceOp::All, x, over, false, DType::Bool).data<bool>();
+  return !*reduce_raw("prod", x, over, {ReduceOp::All, DType::Bool}).data<bool>();
 }
 
 // g times the product of the other elements along dim, without a division.
@@ -103,7 +103,7 @@ Tensor sum(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
   Dims over = reduction_dims("sum", x, dims);
   Tensor in = dtype ? to_dtype(x, *dtype) : x;
   const DType natural = sum_dtype(in.dtype());
-  Tensor y = reduce_raw("sum", ReduceOp::Sum, in, over, keepdim, natural);
+  Tensor y = reduce_raw("sum", in, over, {ReduceOp::Sum, natural, keepdim});
   if (dtype && *dtype != natural) y = without_recording(y, *dtype);
   if (wants_grad(in))
     record(dims ? "SumBackward1" : "SumBackward0", y, inputs(in),
@@ -120,15 +120,9 @@ Tensor mean(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
         "mean: expected a floating or complex dtype, got ", in.dtype());
   Dims over = reduction_dims("mean", x, dims);
   const double n = static_cast<double>(reduced_numel(x, over));
-  Tensor y;
-  {
-    GradMode off(false);
-    // The sum of 16-bit floats may exceed their range.
-    const bool half = itemsize(in.dtype()) == 2;
-    Tensor wide = half ? to_dtype(in, DType::Float32) : in;
-    y = div(reduce_raw("mean", ReduceOp::Sum, wide, over, keepdim, wide.dtype()), n);
-    if (half) y = to_dtype(y, in.dtype());
-  }
+  Tensor y = reduce_raw("mean", in, over,
+                        {.kind = ReduceOp::Sum, .dtype = in.dtype(), .keepdim = keepdim,
+                         .divisor = n});
   if (wants_grad(in))
     record(dims ? "MeanBackward1" : "MeanBackward0", y, inputs(in),
            [sizes = x.sizes(), over, keepdim, n](Backward& b) {
@@ -144,7 +138,7 @@ Tensor prod(const Tensor& x, std::optional<int64_t> dim, bool keepdim,
   Dims over = reduction_dims("prod", x, dims);
   Tensor in = dtype ? to_dtype(x, *dtype) : x;
   const DType natural = sum_dtype(in.dtype());
-  Tensor y = reduce_raw("prod", ReduceOp::Prod, in, over, keepdim, natural);
+  Tensor y = reduce_raw("prod", in, over, {ReduceOp::Prod, natural, keepdim});
   if (dtype && *dtype != natural) y = without_recording(y, *dtype);
   if (wants_grad(in))
     record(dim ? "ProdBackward1" : "ProdBackward0", y, inputs(in),
@@ -161,7 +155,7 @@ Tensor nansum(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
   Dims over = reduction_dims("nansum", x, dims);
   Tensor in = dtype ? to_dtype(x, *dtype) : x;
   if (!in.is_floating()) return sum(in, dims, keepdim, dtype);
-  Tensor y = reduce_raw("nansum", ReduceOp::NanSum, in, over, keepdim, in.dtype());
+  Tensor y = reduce_raw("nansum", in, over, {ReduceOp::NanSum, in.dtype(), keepdim});
   if (wants_grad(in))
     record("NansumBackward0", y, inputs(in), [x = save(in), over, keepdim](Backward& b) {
       Tensor in = b(x), g = expand_reduced(b.grad(), in.sizes(), over, keepdim);
@@ -187,12 +181,12 @@ Tensor truth(const char* op, ReduceOp kind, const Tensor& x, const std::optional
     GradMode off(false);
     return to_dtype(row(Row::ne, {x, 0}), out);
   }
-  return reduce_raw(op, kind, x, reduction_dims(op, x, dims), keepdim, out);
+  return reduce_raw(op, x, reduction_dims(op, x, dims), {kind, out, keepdim});
 }
 
 Tensor count_nonzero(const Tensor& x, const std::optional<Dims>& dims) {
   Dims over = reduction_dims("count_nonzero", x, dims);
-  return reduce_raw("count_nonzero", ReduceOp::Nonzero, x, over, false, DType::Int64);
+  return reduce_raw("count_nonzero", x, over, {ReduceOp::Nonzero, DType::Int64});
 }
 
 Tensor sum_to_size_op(const Tensor& x, const Dims& size) {

@@ -28,6 +28,7 @@ struct ReduceCall {
   const Tensor* y;
   std::span<const int64_t> over;
   double p = 2;
+  double divisor = 1;              ///< of Sum and Deviations of floating and complex dtypes
   const Tensor* center = nullptr;  ///< contiguous, one element per output
 };
 
@@ -49,9 +50,17 @@ Dims reduced_sizes(const Tensor& x, const Dims& over, bool keepdim);
 int64_t reduced_numel(const Tensor& x, const Dims& over);
 /// A reduced tensor as a view of the unreduced shape.
 Tensor expand_reduced(const Tensor& r, const Dims& sizes, const Dims& over, bool keepdim);
+/// A reduction by its kind, the dtype of the result, and what ReduceCall has beside these.
+struct ReduceSpec {
+  ReduceOp kind;
+  DType dtype;
+  bool keepdim = false;
+  double p = 2;
+  double divisor = 1;
+  const Tensor* center = nullptr;
+};
 /// Runs a reduction without recording.
-Tensor reduce_raw(const char* op, ReduceOp kind, const Tensor& x, const Dims& over, bool keepdim,
-                  DType dtype, double p = 2, const Tensor* center = nullptr);
+Tensor reduce_raw(const char* op, const Tensor& x, const Dims& over, const ReduceSpec& spec);
 
 Tensor mean(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
             std::optional<DType> dtype);

@@ -35,7 +35,7 @@ Tensor extreme_of(const char* op, const char* node, bool largest, const Tensor& 
                   const std::optional<Dims>& dims, bool keepdim) {
   Dims over = reduction_dims(op, x, dims);
   check_extreme(op, x, over);
-  Tensor y = reduce_raw(op, largest ? ReduceOp::Max : ReduceOp::Min, x, over, keepdim, x.dtype());
+  Tensor y = reduce_raw(op, x, over, {largest ? ReduceOp::Max : ReduceOp::Min, x.dtype(), keepdim});
   if (wants_grad(x))
     record(node, y, inputs(x), [x = save(x), y = save_output(y), over, keepdim](Backward& b) {
       b[0] = share_among_ties(b.grad(), b(x), b(y), over, keepdim);

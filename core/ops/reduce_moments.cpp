@@ -24,10 +24,13 @@ Moments moments(const char* op, const Tensor& x, const Dims& over, double correc
   const bool half = itemsize(x.dtype()) == 2;
   Tensor wide = half ? to_dtype(x, DType::Float32) : x;
   const double n = static_cast<double>(reduced_numel(x, over));
-  Tensor mean = div(reduce_raw(op, ReduceOp::Sum, wide, over, keepdim, wide.dtype()), n);
-  Tensor squares = reduce_raw(op, ReduceOp::Deviations, wide, over, keepdim,
-                              to_real(wide.dtype()), 2, &mean);
-  Tensor variance = div(squares, std::max(0.0, n - correction));
+  Tensor mean = reduce_raw(op, wide, over,
+                           {.kind = ReduceOp::Sum, .dtype = wide.dtype(), .keepdim = keepdim,
+                            .divisor = n});
+  Tensor variance = reduce_raw(op, wide, over,
+                               {.kind = ReduceOp::Deviations, .dtype = to_real(wide.dtype()),
+                                .keepdim = keepdim, .divisor = std::max(0.0, n - correction),
+                                .center = &mean});
   if (!half) return {variance, mean};
   return {to_dtype(variance, x.dtype()), to_dtype(mean, x.dtype())};
 }
