@@ -61,11 +61,18 @@ HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
     total = fold_merge(f, total, part);
   }
   // Four chains, so that short rows do not wait for each addition.
-  double parts[4] = {total, fold_identity(f), fold_identity(f), fold_identity(f)};
-  for (int k = 0; i < n; ++i, k = (k + 1) & 3)
-    parts[k] = fold_merge(f, parts[k], fold_map_scalar(f, static_cast<double>(x[i]),
-                                                       static_cast<double>(center)));
-  return fold_merge(f, fold_merge(f, parts[0], parts[1]), fold_merge(f, parts[2], parts[3]));
+  const auto mapped = [&](int64_t at) HWY_ATTR {
+    return fold_map_scalar(f, static_cast<double>(x[at]), static_cast<double>(center));
+  };
+  double p0 = total, p1 = fold_identity(f), p2 = p1, p3 = p1;
+  for (; i + 4 <= n; i += 4) {
+    p0 = fold_merge(f, p0, mapped(i));
+    p1 = fold_merge(f, p1, mapped(i + 1));
+    p2 = fold_merge(f, p2, mapped(i + 2));
+    p3 = fold_merge(f, p3, mapped(i + 3));
+  }
+  for (; i < n; ++i) p0 = fold_merge(f, p0, mapped(i));
+  return fold_merge(f, fold_merge(f, p0, p1), fold_merge(f, p2, p3));
 }
 
 /// acc[j] joins the fold over i < rows of x[i * stride + j], for j < cols; `center` may be null.
