@@ -58,6 +58,12 @@ export function judge(check: () => void): Verdict {
   }
 }
 
+/**
+ * Samples of errors were recorded without being run. PyTorch's test of these operators skips the
+ * one with a plain number as the bound, since they take it.
+ */
+const takenAfterAll = new Set(["clamp_min", "clamp_max"]);
+
 /** PyTorch's recordings of random operators were made with this seed. */
 const seed = 42;
 
@@ -114,6 +120,7 @@ export class OperatorRun {
         if (!saysMissing(error) && isTyped(error)) return;
         throw error;
       }
+      if (takenAfterAll.has(this.op) && typeof kase.args[1] === "number") return;
       throw new Wrong("no error, expected one");
     });
   }
