@@ -129,12 +129,26 @@ void scatter(int64_t planes, const Tensor& gy, const Tensor& indices, const Tens
   });
 }
 
+void place(int64_t planes, const Tensor& x, const Tensor& indices, const Tensor& y) {
+  if (planes == 0) return;
+  const int64_t in = x.numel() / planes, out = y.numel() / planes;
+  const int64_t* at = indices.data<int64_t>();
+  visit_pool(y.dtype(), [&]<class T>() {
+    parallel_for(0, planes, std::max<int64_t>(1, 32768 / std::max<int64_t>(in, 1)),
+                 [&](int64_t lo, int64_t hi) {
+                   for (int64_t i = lo * in; i < hi * in; ++i)
+                     y.data<T>()[i / in * out + at[i]] = x.data<T>()[i];
+                 });
+  });
+}
+
 }  // namespace
 
 template <>
 const PoolKernels& cpu_kernels<PoolKernels>() {
   static constexpr PoolKernels table = {
-      .max = max, .avg = avg, .avg_backward = avg_backward, .scatter = scatter};
+      .max = max, .avg = avg, .avg_backward = avg_backward, .scatter = scatter,
+      .place = place};
   return table;
 }
 

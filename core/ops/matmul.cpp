@@ -6,14 +6,12 @@
 #include "core/ops/ops.h"
 
 namespace cresset::ops {
-namespace {
 
-bool half_type(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
+static bool half_type(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
 
-// The transpose of the last two dims, conjugated: what a gradient is multiplied by.
 Tensor adjoint(const Tensor& x) { return conj(transpose(x, -2, -1)); }
 
-void check_pair(const char* op, const Tensor& a, const Tensor& b) {
+void check_matrices(const char* op, const Tensor& a, const Tensor& b) {
   CHECK(a.dtype() == b.dtype(), DType, op, ": expected both matrices to have the same dtype, got ",
         a.dtype(), " and ", b.dtype());
   CHECK(a.dtype() != DType::Bool, DType, op, ": bool matrices have no product");
@@ -21,9 +19,8 @@ void check_pair(const char* op, const Tensor& a, const Tensor& b) {
         a.device(), " and ", b.device());
 }
 
-// The product proper: c = alpha a b + beta c on [N, ., .] views. Half types go through float32.
-void product(const char* op, const Tensor& a, const Tensor& b, const Tensor& c,
-             const Scalar& alpha, const Scalar& beta) {
+void matrix_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& c,
+                    const Scalar& alpha, const Scalar& beta) {
   if (!half_type(c.dtype())) {
     launch(op, c.device(), &MatmulKernels::bmm, a, b, c, alpha, beta);
     return;
@@ -34,23 +31,21 @@ void product(const char* op, const Tensor& a, const Tensor& b, const Tensor& c,
   copy_raw(wide, c);
 }
 
-Tensor batched(const Tensor& x) {
+Tensor as_batch(const Tensor& x) {
   Dims sizes = x.sizes(), strides = x.strides();
   sizes.insert(0, 1);
   strides.insert(0, 0);
   return alias(x, sizes, strides, x.offset());
 }
 
-}  // namespace
-
 Tensor mm(const Tensor& a, const Tensor& b) {
   CHECK(a.dim() == 2 && b.dim() == 2, Shape, "mm: expected two matrices, got shapes ", a.sizes(),
         " and ", b.sizes());
   CHECK(a.size(1) == b.size(0), Shape, "mm: shapes ", a.sizes(), " and ", b.sizes(),
         " cannot be multiplied: ", a.size(1), " columns and ", b.size(0), " rows differ");
-  check_pair("mm", a, b);
+  check_matrices("mm", a, b);
   Tensor c = empty(Dims{a.size(0), b.size(1)}, options_of(a));
-  product("mm", batched(a), batched(b), batched(c), 1, 0);
+  matrix_product("mm", as_batch(a), as_batch(b), as_batch(c), 1, 0);
   if (wants_grad(a, b))
     record("MmBackward0", c, inputs(a, b), [a = save(a), b = save(b)](Backward& bw) {
       if (bw.needs(0)) bw[0] = mm(bw.grad(), adjoint(bw(b)));
@@ -64,46 +59,14 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
         a.sizes(), " and ", b.sizes());
   CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), Shape, "bmm: shapes ", a.sizes(),
         " and ", b.sizes(), " cannot be multiplied");
-  check_pair("bmm", a, b);
+  check_matrices("bmm", a, b);
   Tensor c = empty(Dims{a.size(0), a.size(1), b.size(2)}, options_of(a));
-  product("bmm", a, b, c, 1, 0);
+  matrix_product("bmm", a, b, c, 1, 0);
   if (wants_grad(a, b))
     record("BmmBackward0", c, inputs(a, b), [a = save(a), b = save(b)](Backward& bw) {
       if (bw.needs(0)) bw[0] = bmm(bw.grad(), adjoint(bw(b)));
       if (bw.needs(1)) bw[1] = bmm(adjoint(bw(a)), bw.grad());
     });
-  return c;
-}
-
-Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta,
-             const Scalar& alpha) {
-  CHECK(a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0), Shape,
-        "addmm: expected two matrices that can be multiplied, got shapes ", a.sizes(), " and ",
-        b.sizes());
-  check_pair("addmm", a, b);
-  CHECK(self.dtype() == a.dtype(), DType, "addmm: expected self of dtype ", a.dtype(), ", got ",
-        self.dtype());
-  Dims sizes{a.size(0), b.size(1)};
-  CHECK(self.dim() <= 2 && broadcast_shapes("addmm", self.sizes(), sizes) == sizes, Shape,
-        "addmm: self of shape ", self.sizes(), " does not broadcast to ", sizes);
-  CHECK(is_floating(a.dtype()) || a.is_complex() ||
-            (beta.is_integral() && alpha.is_integral()),
-        DType, "addmm: for integer matrices beta and alpha must be integers");
-  Tensor c = empty(sizes, options_of(a));
-  if (!beta.equals(0)) copy_raw(self, c);
-  product("addmm", batched(a), batched(b), batched(c), alpha, beta);
-  if (wants_grad(self, a, b))
-    record("AddmmBackward0", c, inputs(self, a, b),
-           [a = save(a), b = save(b), beta, alpha](Backward& bw) {
-             auto scaled = [](const Tensor& t, const Scalar& s) {
-               if (s.equals(1)) return t;
-               return mul(t, s.is_complex() ? Scalar(std::conj(s.to_complex())) : s);
-             };
-             Tensor g = bw.grad();
-             if (bw.needs(0)) bw[0] = scaled(g, beta);
-             if (bw.needs(1)) bw[1] = scaled(mm(g, adjoint(bw(b))), alpha);
-             if (bw.needs(2)) bw[2] = scaled(mm(adjoint(bw(a)), g), alpha);
-           });
   return c;
 }
 
@@ -184,18 +147,18 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   }
   Tensor w = transpose(weight, 0, 1);
   if (!bias) return matmul(input, w);
-  if (input.dim() == 2 && bias->dim() <= 2 && bias->dtype() == input.dtype())
-    return addmm(*bias, input, w, 1, 1);
-  return add(matmul(input, w), *bias);
+  bool fits = bias->dtype() == input.dtype() && bias->dim() == 1;
+  if (input.dim() == 2 && fits) return addmm(*bias, input, w, 1, 1);
+  if (input.dim() < 2 || !fits || input.numel() == 0) return add(matmul(input, w), *bias);
+  Dims sizes = input.sizes();
+  sizes.back() = weight.size(0);
+  return reshape(addmm(*bias, reshape(input, Dims{-1, input.size(-1)}), w, 1, 1), sizes);
 }
 
 OP_TABLE(matmul) = {
     op<mm>("mm(Tensor self, Tensor mat2) -> Tensor", "torch method", "Product of two matrices."),
     op<bmm>("bmm(Tensor self, Tensor mat2) -> Tensor", "torch method",
             "Products of two batches of matrices [N, m, k] and [N, k, n]."),
-    op<addmm>("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
-              "-> Tensor",
-              "torch method", "beta self + alpha (mat1 @ mat2)."),
     op<mv>("mv(Tensor self, Tensor vec) -> Tensor", "torch method",
            "Product of a matrix and a vector."),
     op<dot>("dot(Tensor self, Tensor tensor) -> Tensor", "torch method",

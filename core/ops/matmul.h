@@ -21,6 +21,20 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
 /// beta * self + alpha * (a @ b)
 Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta,
              const Scalar& alpha);
+/// a and b contracted over pairs of dims.
+Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b);
+Tensor outer(const Tensor& a, const Tensor& b);
+Tensor matrix_power(const Tensor& x, int64_t n);
+
+/// The transpose of the last two dims, conjugated: what a gradient is multiplied by.
+Tensor adjoint(const Tensor& x);
+/// Throws where dtype or device of two factors of `op` differ, or where they are bool.
+void check_matrices(const char* op, const Tensor& a, const Tensor& b);
+/// c = alpha a b + beta c on [N, ., .] views, unrecorded. Half types go through float32.
+void matrix_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& c,
+                    const Scalar& alpha, const Scalar& beta);
+/// A matrix as a batch of one.
+Tensor as_batch(const Tensor& x);
 }  // namespace ops
 
 }  // namespace cresset

@@ -39,9 +39,10 @@ Tensor gather_planes(const Tensor& x, const Tensor& indices, int64_t rank) {
                  indices.sizes());
 }
 
-// Adds g up at the indices of planes of x's sizes: the gradient of picking them.
+// Adds g up at the indices of planes of self's sizes: the gradient of picking them. It depends on
+// self through the indices alone, so that self's own gradient is zero.
 Tensor scatter_planes(const char* op, const Tensor& g, const Tensor& indices, const Dims& sizes,
-                      int64_t rank) {
+                      int64_t rank, const Tensor& self = Tensor()) {
   Tensor out;
   {
     GradMode off(false);
@@ -51,9 +52,10 @@ Tensor scatter_planes(const char* op, const Tensor& g, const Tensor& indices, co
     launch(op, out.device(), &PoolKernels::scatter, planes, ready(g), indices, out);
     out = to_dtype(out, g.dtype());
   }
-  if (wants_grad(g))
-    record("MaxPoolBackwardBackward0", out, inputs(g), [indices, rank](Backward& b) {
-      b[0] = gather_planes(b.grad(), indices, rank);
+  if (wants_grad(g, self))
+    record("MaxPoolBackwardBackward0", out, inputs(g, self), [indices, rank](Backward& b) {
+      if (b.needs(0)) b[0] = gather_planes(b.grad(), indices, rank);
+      if (b.needs(1)) b[1] = zeros_like(b.grad());
     });
   return out;
 }
@@ -119,7 +121,8 @@ Tensor max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor&
   check_max_dtype(op, self);
   Tensor flat = reshape(indices, Dims{-1});
   Tensor checked = checked_index(op, flat, flat, self.size(-1) * self.size(-2), false);
-  return scatter_planes(op, grad_output, contiguous(reshape(checked, sizes)), self.sizes(), 2);
+  Tensor at = contiguous(reshape(checked, sizes));
+  return scatter_planes(op, grad_output, at, self.sizes(), 2, self);
 }
 
 // ---- averages
@@ -170,7 +173,7 @@ Tensor avg_pool(const char* op, const Tensor& x, const Dims& kernel, const OptDi
                 std::optional<int64_t> divisor_override) {
   PoolArgs a = pool_args(op, rank, kernel, stride, padding, Dims{1}, ceil_mode);
   check_pool_input(op, x, rank, rank == 1);
-  check_avg_dtype(op, x, rank < 3);
+  check_avg_dtype(op, x, true);
   CHECK(!divisor_override || *divisor_override != 0, Value, op,
         ": expected divisor_override other than 0");
   a.count_include_pad = count_include_pad;
@@ -232,6 +235,63 @@ Pair adaptive_max_pool3d(const Tensor& x, const Dims& output_size) {
   return adaptive_max<3>("adaptive_max_pool3d", x, output_size);
 }
 
+// ---- max unpooling
+
+template <size_t rank>
+Tensor max_unpool(const char* op, const Tensor& x, const Tensor& indices, const Dims& kernel_size,
+                  const OptDims& stride, const Dims& padding, const OptDims& output_size) {
+  PoolArgs a = pool_args(op, rank, kernel_size, stride, padding, Dims{1}, false);
+  check_pool_input(op, x, rank, false);
+  check_max_dtype(op, x);
+  CHECK(indices.sizes() == x.sizes(), Shape, op, ": expected indices of shape ", x.sizes(),
+        ", got ", indices.sizes());
+  CHECK(indices.dtype() == DType::Int64, DType, op, ": expected indices of int64, got ",
+        indices.dtype());
+  CHECK(!output_size || output_size->size() == rank ||
+            static_cast<int64_t>(output_size->size()) == x.dim(),
+        Value, op, ": expected output_size of ", rank, " or ", x.dim(), " numbers");
+  Dims sizes = x.sizes();
+  int64_t volume = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t& size = sizes[sizes.size() - rank + i];
+    int64_t usual = (size - 1) * a.stride[i] - 2 * a.padding[i] + a.kernel[i];
+    size = output_size ? (*output_size)[output_size->size() - rank + i] : usual;
+    CHECK(size > usual - a.stride[i] && size < usual + a.stride[i], Value, op,
+          ": expected output_size between ", usual - a.stride[i] + 1, " and ",
+          usual + a.stride[i] - 1, " in spatial dim ", i, ", got ", size);
+    volume *= size;
+  }
+  Tensor flat = reshape(indices, Dims{-1});
+  Tensor at = reshape(checked_index(op, flat, flat, volume, false), indices.sizes());
+  Tensor y;
+  {
+    GradMode off(false);
+    y = result(sizes, x);
+    zero_(y);
+    int64_t planes = x.size(0) * (x.dim() == static_cast<int64_t>(rank) + 2 ? x.size(1) : 1);
+    launch(op, y.device(), &PoolKernels::place, planes, ready(x), contiguous(at), y);
+    y = to_dtype(y, x.dtype());
+  }
+  if (wants_grad(x))
+    record("MaxUnpoolBackward0", y, inputs(x), [at](Backward& b) {
+      b[0] = gather_planes(b.grad(), at, static_cast<int64_t>(rank));
+    });
+  return y;
+}
+
+Tensor max_unpool1d(const Tensor& x, const Tensor& indices, const Dims& kernel_size,
+                    const OptDims& stride, const Dims& padding, const OptDims& output_size) {
+  return max_unpool<1>("max_unpool1d", x, indices, kernel_size, stride, padding, output_size);
+}
+Tensor max_unpool2d(const Tensor& x, const Tensor& indices, const Dims& kernel_size,
+                    const OptDims& stride, const Dims& padding, const OptDims& output_size) {
+  return max_unpool<2>("max_unpool2d", x, indices, kernel_size, stride, padding, output_size);
+}
+Tensor max_unpool3d(const Tensor& x, const Tensor& indices, const Dims& kernel_size,
+                    const OptDims& stride, const Dims& padding, const OptDims& output_size) {
+  return max_unpool<3>("max_unpool3d", x, indices, kernel_size, stride, padding, output_size);
+}
+
 }  // namespace
 
 Pair max_pool2d_with_indices(const Tensor& x, const Dims& kernel_size, const OptDims& stride,
@@ -253,6 +313,10 @@ Tensor avg_pool2d(const Tensor& x, const Dims& kernel_size, const OptDims& strid
   "avg_pool" N "(Tensor self, int[" SIZES "] kernel_size, int[" SIZES "]? stride=None, "         \
   "int[" SIZES "] padding=0, bool ceil_mode=False, bool count_include_pad=True"
 
+#define MAX_UNPOOL(N, SIZES)                                                                   \
+  "max_unpool" N "(Tensor self, Tensor indices, int[" SIZES "] kernel_size, int[" SIZES         \
+  "]? stride=None, int[" SIZES "] padding=0, int[" SIZES "]? output_size=None) -> Tensor"
+
 OP_TABLE(pool) = {
     op<max_pool1d_with_indices>(MAX_POOL("1d", "1"), "torch",
                                 "Maxima of windows of [N, C, L], and where they are."),
@@ -271,12 +335,12 @@ OP_TABLE(pool) = {
                    "Means of windows of [N, C, H, W]."),
     op<avg_pool3d>(AVG_POOL("3d", "3") ", int? divisor_override=None) -> Tensor", "nn",
                    "Means of windows of [N, C, D, H, W]."),
-    op<adaptive_avg_pool1d>("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
-                            "torch nn", "Means of output_size parts of [N, C, L]."),
-    op<adaptive_avg_pool2d>("adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
-                            "nn", "Means of output_size parts of [N, C, H, W]."),
-    op<adaptive_avg_pool3d>("adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor",
-                            "nn", "Means of output_size parts of [N, C, D, H, W]."),
+    op<adaptive_avg_pool1d>("_adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+                            "private", "Means of output_size parts of [N, C, L]."),
+    op<adaptive_avg_pool2d>("_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
+                            "private", "Means of output_size parts of [N, C, H, W]."),
+    op<adaptive_avg_pool3d>("_adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor",
+                            "private", "Means of output_size parts of [N, C, D, H, W]."),
     op<adaptive_max_pool1d>("_adaptive_max_pool1d(Tensor self, int[1] output_size) -> "
                             "(Tensor output, Tensor indices)",
                             "private", "Maxima of output_size parts, and where they are."),
@@ -286,6 +350,11 @@ OP_TABLE(pool) = {
     op<adaptive_max_pool3d>("_adaptive_max_pool3d(Tensor self, int[3] output_size) -> "
                             "(Tensor output, Tensor indices)",
                             "private", "Maxima of output_size parts, and where they are."),
+    op<max_unpool1d>(MAX_UNPOOL("1d", "1"), "nn", "Maxima of [N, C, L] put back, zeros between."),
+    op<max_unpool2d>(MAX_UNPOOL("2d", "2"), "nn",
+                     "Maxima of [N, C, H, W] put back, zeros between."),
+    op<max_unpool3d>(MAX_UNPOOL("3d", "3"), "nn",
+                     "Maxima of [N, C, D, H, W] put back, zeros between."),
 };
 OP_TABLE_END(pool);
 

@@ -34,6 +34,8 @@ struct PoolKernels {
   void (*avg_backward)(const PoolWindows& p, const Tensor& gy, const Tensor& gx);
   /// gx [planes, in] = gy [planes, out] added up at the indices.
   void (*scatter)(int64_t planes, const Tensor& gy, const Tensor& indices, const Tensor& gx);
+  /// y [planes, out], zeroed, takes x [planes, in] at the indices; the last of equal ones stays.
+  void (*place)(int64_t planes, const Tensor& x, const Tensor& indices, const Tensor& y);
 };
 
 namespace ops {

@@ -114,3 +114,17 @@ export type {
   MaxPoolOptions,
   Pooled,
 } from "./functional_conv.js";
+export {
+  adaptiveAvgPool1d,
+  adaptiveAvgPool2d,
+  adaptiveAvgPool3d,
+  adaptiveMaxPool1d,
+  adaptiveMaxPool2d,
+  adaptiveMaxPool3d,
+  fold,
+  lpPool1d,
+  lpPool2d,
+  lpPool3d,
+  unfold,
+} from "./functional_pool.js";
+export type { AdaptiveMaxPool, LPPoolOptions, OutputSize } from "./functional_pool.js";

@@ -1,0 +1,113 @@
+// Adaptive pooling, power-average pooling, unfold and fold of torch.nn.functional.
+import { ValueError } from "../errors.js";
+import * as ops from "../ops.gen.js";
+import type { Tensor } from "../tensor.js";
+import { bind, tuple } from "./bind.js";
+import { avgPool1d, avgPool2d, avgPool3d } from "./functional.gen.js";
+
+type Size = number | readonly number[];
+/** One size for all dims, or one per dim; null keeps a dim's size. */
+export type OutputSize = number | null | readonly (number | null)[];
+type Pair = [output: Tensor, indices: Tensor];
+
+function outputSizes(name: string, input: Tensor, size: OutputSize, rank: number): number[] {
+  const wanted = Array.isArray(size) ? (size as (number | null)[]) : Array(rank).fill(size);
+  const sizes = input.shape.slice(-rank);
+  if (wanted.length !== rank) {
+    throw new ValueError(`${name}: expected outputSize of ${rank} numbers, got ${wanted.length}`);
+  }
+  return wanted.map((n: number | null, i) => n ?? sizes[i] ?? 0);
+}
+
+function adaptiveAvg(name: string, rank: number, pool: (x: Tensor, size: number[]) => Tensor) {
+  return (input: Tensor, outputSize: OutputSize | { outputSize: OutputSize }): Tensor => {
+    const o = bind<{ outputSize: OutputSize }>(name, [outputSize], ["outputSize"], {});
+    return pool(input, outputSizes(name, input, o.outputSize, rank));
+  };
+}
+
+/** Means of outputSize parts of [N, C, L]. */
+export const adaptiveAvgPool1d = adaptiveAvg("adaptiveAvgPool1d", 1, ops._adaptiveAvgPool1d);
+/** Means of outputSize parts of [N, C, H, W]. */
+export const adaptiveAvgPool2d = adaptiveAvg("adaptiveAvgPool2d", 2, ops._adaptiveAvgPool2d);
+/** Means of outputSize parts of [N, C, D, H, W]. */
+export const adaptiveAvgPool3d = adaptiveAvg("adaptiveAvgPool3d", 3, ops._adaptiveAvgPool3d);
+
+/** The maxima, or with returnIndices also their places. */
+export interface AdaptiveMaxPool {
+  (input: Tensor, outputSize: OutputSize, returnIndices: true): Pair;
+  (input: Tensor, outputSize: OutputSize, options: { returnIndices: true }): Pair;
+  (input: Tensor, options: { outputSize: OutputSize; returnIndices: true }): Pair;
+  (input: Tensor, outputSize: OutputSize, returnIndices?: false): Tensor;
+  (input: Tensor, options: { outputSize: OutputSize; returnIndices?: false }): Tensor;
+}
+
+function adaptiveMax(
+  name: string,
+  rank: number,
+  pool: (x: Tensor, size: number[]) => Iterable<Tensor>,
+): AdaptiveMaxPool {
+  return ((input: Tensor, ...args: unknown[]): Tensor | Pair => {
+    const o = bind<{ outputSize: OutputSize; returnIndices: boolean }>(
+      name,
+      args,
+      ["outputSize"],
+      { returnIndices: false },
+    );
+    const size = outputSizes(name, input, o.outputSize, rank);
+    const [output, indices] = pool(input, size) as unknown as Pair;
+    return o.returnIndices ? [output, indices] : output;
+  }) as AdaptiveMaxPool;
+}
+
+/** Maxima of outputSize parts of [N, C, L]. */
+export const adaptiveMaxPool1d = adaptiveMax("adaptiveMaxPool1d", 1, ops._adaptiveMaxPool1d);
+/** Maxima of outputSize parts of [N, C, H, W]. */
+export const adaptiveMaxPool2d = adaptiveMax("adaptiveMaxPool2d", 2, ops._adaptiveMaxPool2d);
+/** Maxima of outputSize parts of [N, C, D, H, W]. */
+export const adaptiveMaxPool3d = adaptiveMax("adaptiveMaxPool3d", 3, ops._adaptiveMaxPool3d);
+
+// ---- power averages
+
+export interface LPPoolOptions {
+  stride?: Size | null;
+  ceilMode?: boolean;
+}
+
+type AvgPool = (
+  input: Tensor,
+  size: number[],
+  stride: number[],
+  padding: number[],
+  ceilMode: boolean,
+) => Tensor;
+
+function lpPool(name: string, rank: number, avgPool: AvgPool) {
+  return (
+    input: Tensor,
+    normType: number,
+    kernelSize: Size,
+    ...rest: [stride?: Size | null | LPPoolOptions, ceilMode?: boolean]
+  ): Tensor => {
+    const o = bind<Required<LPPoolOptions>>(name, rest, [], { stride: null, ceilMode: false });
+    const kernel = tuple(kernelSize, rank);
+    const stride = o.stride === null ? kernel : tuple(o.stride, rank);
+    const mean = avgPool(input.pow(normType), kernel, stride, [0], o.ceilMode);
+    const count = kernel.reduce((a, b) => a * b, 1);
+    return mean.sign().mul(mean.abs().relu()).mul(count).pow(1 / normType);
+  };
+}
+
+/** (Σ x^p)^(1/p) of windows of [N, C, L]. */
+export const lpPool1d = lpPool("lpPool1d", 1, avgPool1d);
+/** (Σ x^p)^(1/p) of windows of [N, C, H, W]. */
+export const lpPool2d = lpPool("lpPool2d", 2, avgPool2d);
+/** (Σ x^p)^(1/p) of windows of [N, C, D, H, W]. */
+export const lpPool3d = lpPool("lpPool3d", 3, avgPool3d);
+
+// ---- windows as columns
+
+/** The windows of [N, C, H, W] as columns [N, C kh kw, L]. */
+export const unfold = ops.im2col;
+/** Columns [N, C kh kw, L] summed into images [N, C, H, W]. */
+export const fold = ops.col2im;
