@@ -244,10 +244,11 @@ static Tensor kl_div(const Tensor& input, const Tensor& target, LegacyFlag size_
   Tensor rows = log_target ? mul(exp(target), sub(target, input))
                            : sub(row(Row::xlogy, {target, target}), mul(target, input));
   if (reduction == KlReduction::batchmean && !size_average && !reduce) {
-    CHECK(input.dim() >= 1 && input.size(0) > 0, Shape,
+    Tensor total = sum(rows, std::nullopt, false, std::nullopt);
+    if (input.dim() == 0) return total;
+    CHECK(input.size(0) > 0, Shape,
           "kl_div: expected a batch for reduction batchmean, got shape ", input.sizes());
-    return div(sum(rows, std::nullopt, false, std::nullopt),
-               number(static_cast<double>(input.size(0))));
+    return div(total, number(static_cast<double>(input.size(0))));
   }
   Reduction plain = reduction == KlReduction::batchmean ? Reduction::sum
                                                         : static_cast<Reduction>(reduction);
@@ -288,10 +289,15 @@ Tensor aligned_variance(const Tensor& input, const Tensor& var) {
   Dims lead = input.sizes();
   lead.erase(lead.size() - 1);
   if (var.sizes() == lead) return unsqueeze(var, -1);
-  Dims one = lead;
-  one.push_back(1);
-  CHECK(var.sizes() == one, Shape, "gaussian_nll_loss: expected a variance of shape ",
-        input.sizes(), ", ", lead, " or ", one, ", got ", var.sizes());
+  // Or it has size 1 in exactly one dim that the input has not.
+  int64_t narrow = 0;
+  bool fits = var.dim() == input.dim();
+  for (int64_t d = 0; fits && d < var.dim(); ++d)
+    if (var.size(d) != input.size(d)) fits = var.size(d) == 1 && ++narrow == 1;
+  lead.push_back(1);
+  CHECK(fits, Shape, "gaussian_nll_loss: expected a variance of shape ", input.sizes(),
+        ", without its last dim, or with one dim of size 1 such as ", lead, ", got ",
+        var.sizes());
   return var;
 }
 
