@@ -6,6 +6,7 @@ import { ShapeError, TypeError_, ValueError } from "../errors.js";
 import * as ops from "../ops.gen.js";
 import { Tensor } from "../tensor.js";
 import { checkNames, isOptions } from "../frame.js";
+import { py } from "../nn/bind.js";
 
 /** Parameters, or groups of them with their own options. */
 export type Params<Group extends object> =
@@ -182,7 +183,7 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
     const groups = this.paramGroups.map(({ params, ...options }, i) => {
       const lines = Object.keys(options)
         .sort()
-        .map((key) => `    ${key}: ${String((options as Record<string, unknown>)[key])}`);
+        .map((key) => `    ${snakeCase(key)}: ${py((options as Record<string, unknown>)[key])}`);
       return [`Parameter Group ${i}`, ...lines, ""].join("\n");
     });
     return `${this.constructor.name} (\n${groups.join("\n")})`;
