@@ -70,17 +70,30 @@ static Tensor softshrink(const Tensor& x, double lambd) {
 }
 
 static double rrelu_slope(const char* op, double lower, double upper) {
-  CHECK(lower <= upper, Value, op, ": expected lower <= upper, got ", lower, " and ", upper);
+  CHECK(lower <= upper && std::isfinite(upper - lower), Value, op,
+        ": expected finite lower <= upper, got ", lower, " and ", upper);
   return (lower + upper) / 2;
 }
-static Tensor rrelu_mean(const Tensor& x, double lower, double upper) {
-  const Operand in[] = {x};
+// The factors of a training rrelu: at random where x is not positive, else 1.
+static Tensor rrelu_noise(const char* op, const Tensor& x, double lower, double upper) {
+  CHECK(x.is_floating(), DType, op, ": expected a floating dtype, got ", x.dtype());
+  GradMode off(false);
+  Tensor in = contiguous(x), noise = empty(x.sizes(), options_of(x));
+  launch(op, x.device(), &ActivationKernels::rrelu_noise, in, lower, upper, noise);
+  return noise;
+}
+static Tensor rrelu(const Tensor& x, double lower, double upper, bool training) {
   double slope = rrelu_slope("rrelu", lower, upper);
+  if (training) return mul(x, rrelu_noise("rrelu", x, lower, upper));
+  const Operand in[] = {x};
   return elementwise(Row::leaky_relu, in, {&slope, 1});
 }
-static Tensor& rrelu_mean_(Tensor& x, double lower, double upper) {
+static Tensor& rrelu_(Tensor& x, double lower, double upper, bool training) {
   double slope = rrelu_slope("rrelu_", lower, upper);
-  elementwise_(Row::leaky_relu, x, {}, {&slope, 1});
+  if (training)
+    mul_(x, rrelu_noise("rrelu_", x, lower, upper));
+  else
+    elementwise_(Row::leaky_relu, x, {}, {&slope, 1});
   return x;
 }
 
@@ -97,10 +110,13 @@ OP_TABLE(activation) = {
                   "method", "hardtanh, in place"),
     op<softshrink>("softshrink(Tensor input, float lambd=0.5) -> Tensor", "nn",
                    "x moved towards 0 by lambd"),
-    op<rrelu_mean>("_rrelu_mean(Tensor input, float lower, float upper) -> Tensor", "private",
-                   "leaky_relu with the mean slope of [lower, upper]"),
-    op<rrelu_mean_>("_rrelu_mean_(Tensor(a!) input, float lower, float upper) -> Tensor(a!)",
-                    "private", "_rrelu_mean, in place"),
+    op<positive_part>("_positive_part(Tensor input) -> Tensor", "private", "max(0, x)"),
+    op<rrelu>("rrelu(Tensor input, float lower=0.125, float upper=0.33333333333333331, "
+              "bool training=False) -> Tensor",
+              "torch", "leaky_relu with slopes drawn from [lower, upper), or their mean."),
+    op<rrelu_>("rrelu_(Tensor(a!) input, float lower=0.125, float upper=0.33333333333333331, "
+               "bool training=False) -> Tensor(a!)",
+               "torch", "rrelu, in place"),
 };
 OP_TABLE_END(activation);
 

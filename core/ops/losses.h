@@ -76,6 +76,8 @@ Tensor one_hot_targets(const char* op, const Tensor& x, const Tensor& target,
                        const Tensor& weight, int64_t ignore_index);
 /// log sum exp over the class dim (1, or 0 of a 1-d tensor), which is kept with size 1.
 Tensor class_log_sum_exp(const Tensor& x);
+/// softmax over the class dim; zeros where every score is -inf.
+Tensor class_softmax(const Tensor& x);
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction);
 /// x, not below `lowest`; its gradient is that of x everywhere.

@@ -1,4 +1,6 @@
 // Losses over classes: cross entropy and negative log likelihood.
+#include <limits>
+
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
 #include "core/ops/losses.h"
@@ -92,7 +94,7 @@ Tensor class_loss_gradient(const ClassLoss& in, const ClassLossOut& saved, const
   Tensor minus = negative_targets(in);
   if (!in.logits) return mul(scale, minus);
   Tensor mass = neg(sum(minus, Dims{class_dim(x)}, true, std::nullopt));
-  return mul(scale, add(mul(mass, exp(sub(x, class_log_sum_exp(x)))), minus));
+  return mul(scale, add(mul(mass, class_softmax(x)), minus));
 }
 
 }  // namespace
@@ -109,9 +111,15 @@ Tensor class_log_sum_exp(const Tensor& scores) {
   if (wants_grad(x))
     record("LogsumexpBackward0", y, inputs(x), [s = save(x)](Backward& b) {
       Tensor scores = b(s);
-      b[0] = mul(b.grad(), exp(sub(scores, class_log_sum_exp(scores))));
+      b[0] = mul(b.grad(), class_softmax(scores));
     });
   return y;
+}
+
+Tensor class_softmax(const Tensor& x) {
+  Tensor z = class_log_sum_exp(x);
+  Operand lowest(Scalar(-std::numeric_limits<double>::infinity()));
+  return exp(sub(x, where(eq(z, lowest), Operand(Scalar(0.0)), z)));
 }
 
 Tensor one_hot_targets(const char* op, const Tensor& x, const Tensor& target,

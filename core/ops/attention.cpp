@@ -1,0 +1,144 @@
+// Scaled dot product attention, bilinear forms and softmin.
+#include <cmath>
+#include <limits>
+
+#include "core/autograd/autograd.h"
+#include "core/dispatch/op.h"
+#include "core/ops/losses.h"
+#include "core/ops/matmul.h"
+#include "core/ops/ops.h"
+#include "core/tensor/distributions.h"
+
+namespace cresset::ops {
+namespace {
+
+Operand number(double v) { return Operand(Scalar(v)); }
+
+// Softmax over the last dim; rows of -inf give zeros.
+Tensor last_softmax(const Tensor& x) {
+  if (x.numel() == 0) return x;
+  bool small = x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16;
+  int64_t width = x.dim() ? x.size(-1) : 1;
+  Tensor rows = reshape(small ? to_dtype(x, DType::Float32) : x, {x.numel() / width, width});
+  return to_dtype(reshape(class_softmax(rows), x.sizes()), x.dtype());
+}
+
+// x with elements zeroed at random and the rest scaled up.
+Tensor dropped(const Tensor& x, double rate) {
+  CHECK(x.device().is_cpu(), NotImplemented,
+        "scaled_dot_product_attention: no dropout for device ", x.device());
+  Tensor keep = empty(x.sizes(), options_of(x));
+  fill_bernoulli(default_generator(), x.dtype(), keep.data(), keep.numel(), 1 - rate);
+  return mul(x, rate == 1 ? keep : div(keep, number(1 - rate)));
+}
+
+// 0 on and below the diagonal of [rows, columns], -inf above it.
+Tensor causal_mask(int64_t rows, int64_t columns, Options options) {
+  Tensor mask = zeros(Dims{rows, columns}, options);
+  GradMode off(false);
+  for (int64_t i = 0; i < rows && i + 1 < columns; ++i) {
+    Tensor hidden = narrow(select(mask, 0, i), 0, i + 1, columns - i - 1);
+    fill_(hidden, number(-std::numeric_limits<double>::infinity()));
+  }
+  return mask;
+}
+
+// Each head of [..., H, S, E] repeated so that there are `heads` of them.
+Tensor repeated_heads(const Tensor& x, int64_t heads) {
+  int64_t own = x.size(-3);
+  if (own == heads) return x;
+  CHECK(own > 0 && heads % own == 0, Shape,
+        "scaled_dot_product_attention: expected a multiple of ", own, " heads, got ", heads);
+  Dims wide = x.sizes(), merged = x.sizes();
+  wide.insert(static_cast<size_t>(x.dim() - 2), heads / own);
+  merged[static_cast<size_t>(x.dim() - 3)] = heads;
+  return reshape(expand(unsqueeze(x, x.dim() - 2), wide), merged);
+}
+
+}  // namespace
+
+static Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                        std::optional<Tensor> mask, double dropout_p, bool is_causal,
+                        std::optional<double> scale, bool enable_gqa) {
+  constexpr const char* op = "scaled_dot_product_attention";
+  CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, Shape, op,
+        ": expected tensors of at least 2 dims, got shapes ", query.sizes(), ", ", key.sizes(),
+        " and ", value.sizes());
+  CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(), DType, op,
+        ": expected one dtype, got ", query.dtype(), ", ", key.dtype(), " and ", value.dtype());
+  CHECK(dropout_p >= 0 && dropout_p <= 1, Value, op, ": expected dropout_p in [0, 1], got ",
+        dropout_p);
+  CHECK(!is_causal || !mask, Value, op, ": expected no attn_mask where is_causal is given");
+  Tensor k = key, v = value;
+  if (enable_gqa) {
+    CHECK(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3, Shape, op,
+          ": expected a dim of heads for enable_gqa");
+    k = repeated_heads(key, query.size(-3));
+    v = repeated_heads(value, query.size(-3));
+  }
+  double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+  Tensor scores = mul(matmul(query, transpose(k, -2, -1)), number(factor));
+  if (is_causal)
+    scores = add(scores, causal_mask(query.size(-2), k.size(-2), options_of(scores)));
+  if (mask && mask->dtype() == DType::Bool)
+    scores = where(*mask, scores, number(-std::numeric_limits<double>::infinity()));
+  else if (mask)
+    scores = add(scores, *mask);
+  Tensor weights = last_softmax(scores);
+  if (dropout_p > 0) weights = dropped(weights, dropout_p);
+  return matmul(weights, v);
+}
+
+// y[n, o] = x1[n]^T weight[o] x2[n] + bias[o], over leading dims n.
+static Tensor bilinear(const Tensor& x1, const Tensor& x2, const Tensor& weight,
+                       std::optional<Tensor> bias) {
+  constexpr const char* op = "bilinear";
+  CHECK(weight.dim() == 3 && x1.dim() >= 1 && x1.dim() == x2.dim() &&
+            x1.size(-1) == weight.size(1) && x2.size(-1) == weight.size(2),
+        Shape, op, ": expected inputs [..., I] and [..., J] and a weight [O, I, J], got shapes ",
+        x1.sizes(), ", ", x2.sizes(), " and ", weight.sizes());
+  for (int64_t d = 0; d + 1 < x1.dim(); ++d)
+    CHECK(x1.size(d) == x2.size(d), Shape, op, ": expected equal leading dims, got shapes ",
+          x1.sizes(), " and ", x2.sizes());
+  int64_t outputs = weight.size(0), in1 = weight.size(1), in2 = weight.size(2), samples = 1;
+  for (int64_t d = 0; d + 1 < x1.dim(); ++d) samples *= x1.size(d);
+  Tensor table = reshape(permute(weight, {1, 0, 2}), {in1, outputs * in2});
+  Tensor partial = reshape(mm(reshape(x1, {samples, in1}), table), {samples, outputs, in2});
+  Tensor y = sum(mul(partial, reshape(x2, {samples, 1, in2})), Dims{2}, false, std::nullopt);
+  if (bias) {
+    CHECK(bias->dim() == 1 && bias->numel() == outputs, Shape, op, ": expected a bias of ",
+          outputs, " elements, got shape ", bias->sizes());
+    y = add(y, *bias);
+  }
+  Dims sizes = x1.sizes();
+  sizes[static_cast<size_t>(x1.dim() - 1)] = outputs;
+  return reshape(y, sizes);
+}
+
+static Tensor softmin(const Tensor& input, std::optional<int64_t> dim,
+                      std::optional<DType> dtype) {
+  Tensor x = dtype ? to_dtype(input, *dtype) : input;
+  CHECK(x.is_floating(), DType, "softmin: expected a floating dtype, got ", x.dtype());
+  // Without a dim PyTorch takes 0 for 0, 1 or 3 dims, else 1.
+  int64_t fallback = x.dim() == 0 || x.dim() == 1 || x.dim() == 3 ? 0 : 1;
+  int64_t d = wrap_dim("softmin", dim.value_or(fallback), x.dim());
+  if (x.dim() == 0) return last_softmax(neg(x));
+  int64_t last = x.dim() - 1;
+  return transpose(last_softmax(transpose(neg(x), d, last)), d, last);
+}
+
+OP_TABLE(attention) = {
+    op<attention>(
+        "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
+        "Tensor? attn_mask=None, float dropout_p=0, bool is_causal=False, *, float? scale=None, "
+        "bool enable_gqa=False) -> Tensor",
+        "nn", "softmax(query key^T scale + mask) value, over [..., L, E] and [..., S, E]."),
+    op<bilinear>("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) "
+                 "-> Tensor",
+                 "torch nn", "input1^T weight[o] input2 + bias[o] for every output o."),
+    op<softmin>("softmin(Tensor input, int? dim=None, *, ScalarType? dtype=None) -> Tensor", "nn",
+                "softmax(-input) over a dim."),
+};
+OP_TABLE_END(attention);
+
+}  // namespace cresset::ops

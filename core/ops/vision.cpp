@@ -1,0 +1,173 @@
+// Resampling of images: every mode is a sparse matrix for each spatial dim.
+#include "core/ops/vision.h"
+
+#include <cmath>
+#include <memory>
+
+#include "core/autograd/autograd.h"
+#include "core/dispatch/op.h"
+#include "core/ops/ops.h"
+
+namespace cresset {
+
+template <>
+struct EnumNames<Resampling> {
+  static constexpr const char* schema =
+      "Resampling{nearest|nearest_exact|linear|cubic|area|linear_aa|cubic_aa}";
+};
+
+namespace ops {
+namespace {
+
+struct DimPlan {
+  int64_t in, out;
+  std::optional<double> scale;  // given by the user, output per input
+  Resampling mode;
+  bool align;
+};
+
+void add_tap(ResamplingMatrix& m, int64_t index, double weight) {
+  m.index.push_back(index);
+  m.weight.push_back(weight);
+}
+
+double pixel_scale(const DimPlan& d) {
+  if (d.align) return d.out > 1 ? static_cast<double>(d.in - 1) / static_cast<double>(d.out - 1) : 0;
+  if (d.scale && *d.scale > 0) return 1 / *d.scale;
+  return static_cast<double>(d.in) / static_cast<double>(d.out);
+}
+
+// PyTorch finds nearest pixels in float; so do we, or neighbours of ties would differ.
+void nearest_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
+  float scale = d.scale && *d.scale > 0 ? static_cast<float>(1 / *d.scale)
+                                        : static_cast<float>(d.in) / static_cast<float>(d.out);
+  float at = static_cast<float>(o) + (d.mode == Resampling::nearest_exact ? 0.5f : 0.0f);
+  int64_t i = static_cast<int64_t>(std::floor(at * scale));
+  add_tap(m, std::clamp<int64_t>(i, 0, d.in - 1), 1);
+}
+
+void linear_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
+  double scale = pixel_scale(d), pos = static_cast<double>(o);
+  double at = d.align ? scale * pos : std::max(0.0, scale * (pos + 0.5) - 0.5);
+  int64_t i = std::min<int64_t>(static_cast<int64_t>(at), d.in - 1);
+  double t = std::clamp(at - static_cast<double>(i), 0.0, 1.0);
+  add_tap(m, i, 1 - t);
+  add_tap(m, std::min(i + 1, d.in - 1), t);
+}
+
+// Cubic convolution: R. Keys, "Cubic convolution interpolation for digital image processing" (1981).
+double cubic_filter(double x, double a) {
+  x = std::abs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((x - 5) * x + 8) * x * a - 4 * a : 0;
+}
+
+void cubic_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
+  double scale = pixel_scale(d), pos = static_cast<double>(o);
+  double at = d.align ? scale * pos : scale * (pos + 0.5) - 0.5;
+  int64_t i = std::min<int64_t>(static_cast<int64_t>(std::floor(at)), d.in - 1);
+  double t = std::clamp(at - static_cast<double>(i), 0.0, 1.0);
+  for (int64_t k = -1; k <= 2; ++k)
+    add_tap(m, std::clamp<int64_t>(i + k, 0, d.in - 1),
+            cubic_filter(static_cast<double>(k) - t, -0.75));
+}
+
+void area_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
+  int64_t lo = o * d.in / d.out, hi = ((o + 1) * d.in + d.out - 1) / d.out;
+  for (int64_t i = lo; i < hi; ++i) add_tap(m, i, 1 / static_cast<double>(hi - lo));
+}
+
+void antialias_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
+  bool cubic = d.mode == Resampling::cubic_aa;
+  double scale = pixel_scale(d), stretch = std::max(scale, 1.0);
+  double support = (cubic ? 2 : 1) * stretch, center = scale * (static_cast<double>(o) + 0.5);
+  int64_t lo = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
+  int64_t hi = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), d.in);
+  size_t begin = m.weight.size();
+  double total = 0;
+  for (int64_t i = lo; i < hi; ++i) {
+    double x = (static_cast<double>(i) - center + 0.5) / stretch;
+    double w = cubic ? cubic_filter(x, -0.5) : std::max(0.0, 1 - std::abs(x));
+    total += w;
+    add_tap(m, i, w);
+  }
+  for (size_t k = begin; k < m.weight.size(); ++k)
+    if (total != 0) m.weight[k] /= total;
+}
+
+std::shared_ptr<const ResamplingMatrix> make_matrix(const DimPlan& d) {
+  auto m = std::make_shared<ResamplingMatrix>();
+  m->inputs = d.in;
+  m->outputs = d.out;
+  m->first.push_back(0);
+  for (int64_t o = 0; o < d.out; ++o) {
+    switch (d.mode) {
+      case Resampling::nearest:
+      case Resampling::nearest_exact: nearest_taps(d, o, *m); break;
+      case Resampling::linear: linear_taps(d, o, *m); break;
+      case Resampling::cubic: cubic_taps(d, o, *m); break;
+      case Resampling::area: area_taps(d, o, *m); break;
+      default: antialias_taps(d, o, *m); break;
+    }
+    m->first.push_back(static_cast<int64_t>(m->index.size()));
+  }
+  return m;
+}
+
+// One dim resampled; the derivative is the same with the transposed matrix.
+Tensor resample_dim(const Tensor& x, int64_t dim,
+                    const std::shared_ptr<const ResamplingMatrix>& matrix, bool transposed) {
+  Tensor in = contiguous(x);
+  Dims sizes = in.sizes();
+  sizes[static_cast<size_t>(dim)] = transposed ? matrix->inputs : matrix->outputs;
+  Tensor y = empty(sizes, options_of(in));
+  int64_t inner = 1;
+  for (int64_t d = dim + 1; d < in.dim(); ++d) inner *= in.size(d);
+  launch("interpolate", in.device(), &VisionKernels::resample, *matrix, transposed, inner, in, y);
+  if (wants_grad(in))
+    record("UpsampleBackward0", y, inputs(in), [dim, matrix, transposed](Backward& b) {
+      b[0] = resample_dim(b.grad(), dim, matrix, !transposed);
+    });
+  return y;
+}
+
+}  // namespace
+
+static Tensor resample(const Tensor& x, const Dims& output_size,
+                       const std::optional<std::vector<double>>& scales, Resampling mode,
+                       bool align_corners) {
+  constexpr const char* op = "interpolate";
+  int64_t spatial = x.dim() - 2;
+  CHECK(spatial >= 1 && spatial <= 3, Shape, op,
+        ": expected a tensor of 3, 4 or 5 dims, got shape ", x.sizes());
+  CHECK(static_cast<int64_t>(output_size.size()) == spatial, Shape, op, ": expected ", spatial,
+        " output sizes for shape ", x.sizes(), ", got ", output_size);
+  CHECK(x.is_floating() || (x.dtype() == DType::UInt8 && mode <= Resampling::nearest_exact), DType,
+        op, ": expected a floating dtype, got ", x.dtype());
+  if (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16) {
+    Tensor wide = to_dtype(x, DType::Float32);
+    return to_dtype(resample(wide, output_size, scales, mode, align_corners), x.dtype());
+  }
+  Tensor y = x;
+  for (int64_t i = 0; i < spatial; ++i) {
+    DimPlan d{x.size(i + 2), output_size[i], std::nullopt, mode, align_corners};
+    CHECK(d.in > 0 && d.out > 0, Shape, op, ": expected sizes above 0, got input shape ",
+          x.sizes(), " and output size ", output_size);
+    CHECK(d.out < int64_t{1} << 31, Value, op, ": output size ", d.out, " is too large");
+    if (scales) d.scale = (*scales)[static_cast<size_t>(i)];
+    y = resample_dim(y, i + 2, make_matrix(d), false);
+  }
+  return y;
+}
+
+OP_TABLE(vision) = {
+    op<resample>(
+        "_resample(Tensor input, int[] output_size, float[]? scales, "
+        "Resampling{nearest|nearest_exact|linear|cubic|area|linear_aa|cubic_aa} mode, "
+        "bool align_corners) -> Tensor",
+        "private", "Resizes the dims after the second."),
+};
+OP_TABLE_END(vision);
+
+}  // namespace ops
+}  // namespace cresset
