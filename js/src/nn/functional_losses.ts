@@ -1,8 +1,10 @@
-// Losses of torch.nn.functional that take a JavaScript function.
+// Losses of torch.nn.functional that take JavaScript functions or lists.
+import { tensor } from "../convert.js";
+import { int64 } from "../dtype.js";
 import { ShapeError, ValueError } from "../errors.js";
-import { checkNames } from "../frame.js";
+import { checkNames, isOptions } from "../frame.js";
 import * as ops from "../ops.gen.js";
-import type { Tensor } from "../tensor.js";
+import { Tensor } from "../tensor.js";
 
 /** A distance of two batches of vectors, one number for each pair. */
 export type DistanceFunction = (a: Tensor, b: Tensor) => Tensor;
@@ -43,4 +45,41 @@ export function tripletMarginWithDistanceLoss(
   if (reduction === "none") return losses;
   const total = ops.sum(losses);
   return reduction === "sum" ? total : ops.div(total, losses.numel());
+}
+
+/** Options of `ctcLoss`. */
+export interface CtcOptions {
+  /** The class that stands for no label. */
+  blank?: number | undefined;
+  reduction?: "none" | "mean" | "sum" | undefined;
+  /** Whether a sample that cannot be aligned gives 0 instead of infinity. */
+  zeroInfinity?: boolean | undefined;
+}
+
+/** CTC loss of log-probabilities [T, N, C] and targets [N, L], or all targets in one row. */
+export function ctcLoss(
+  logProbs: Tensor,
+  targets: Tensor,
+  inputLengths: Tensor | readonly number[],
+  targetLengths: Tensor | readonly number[],
+  ...args: [options?: CtcOptions] | [blank?: number, reduction?: string, zeroInfinity?: boolean]
+): Tensor {
+  const op = "ctcLoss";
+  const last = args.at(-1);
+  const named: CtcOptions = isOptions(last) ? last : {};
+  checkNames(op, named, ["blank", "reduction", "zeroInfinity"]);
+  const [blank, reduction, zeroInfinity] = (
+    isOptions(last) ? args.slice(0, -1) : args
+  ) as [number?, CtcOptions["reduction"]?, boolean?];
+  const lengths = (x: Tensor | readonly number[]) =>
+    x instanceof Tensor ? x : tensor([...x], { dtype: int64 });
+  return ops._ctcLoss(
+    logProbs,
+    targets,
+    lengths(inputLengths),
+    lengths(targetLengths),
+    blank ?? named.blank ?? 0,
+    reduction ?? named.reduction ?? "mean",
+    zeroInfinity ?? named.zeroInfinity ?? false,
+  );
 }
