@@ -1,4 +1,4 @@
-// Scaled dot product attention, bilinear forms and softmin.
+// Scaled dot product attention and bilinear forms.
 #include <cmath>
 #include <limits>
 
@@ -7,6 +7,7 @@
 #include "core/ops/losses.h"
 #include "core/ops/matmul.h"
 #include "core/ops/ops.h"
+#include "core/ops/softmax.h"
 #include "core/tensor/distributions.h"
 
 namespace cresset::ops {
@@ -14,8 +15,8 @@ namespace {
 
 Operand number(double v) { return Operand(Scalar(v)); }
 
-// Softmax over the last dim; rows of -inf give zeros.
-Tensor last_softmax(const Tensor& x) {
+// Softmax over the last dim; rows that are masked whole give zeros.
+Tensor masked_softmax(const Tensor& x) {
   if (x.numel() == 0) return x;
   bool small = x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16;
   int64_t width = x.dim() ? x.size(-1) : 1;
@@ -84,7 +85,7 @@ static Tensor attention(const Tensor& query, const Tensor& key, const Tensor& va
     scores = where(*mask, scores, number(-std::numeric_limits<double>::infinity()));
   else if (mask)
     scores = add(scores, *mask);
-  Tensor weights = last_softmax(scores);
+  Tensor weights = mask ? masked_softmax(scores) : softmax(scores, -1, std::nullopt);
   if (dropout_p > 0) weights = dropped(weights, dropout_p);
   return matmul(weights, v);
 }
@@ -115,18 +116,6 @@ static Tensor bilinear(const Tensor& x1, const Tensor& x2, const Tensor& weight,
   return reshape(y, sizes);
 }
 
-static Tensor softmin(const Tensor& input, std::optional<int64_t> dim,
-                      std::optional<DType> dtype) {
-  Tensor x = dtype ? to_dtype(input, *dtype) : input;
-  CHECK(x.is_floating(), DType, "softmin: expected a floating dtype, got ", x.dtype());
-  // Without a dim PyTorch takes 0 for 0, 1 or 3 dims, else 1.
-  int64_t fallback = x.dim() == 0 || x.dim() == 1 || x.dim() == 3 ? 0 : 1;
-  int64_t d = wrap_dim("softmin", dim.value_or(fallback), x.dim());
-  if (x.dim() == 0) return last_softmax(neg(x));
-  int64_t last = x.dim() - 1;
-  return transpose(last_softmax(transpose(neg(x), d, last)), d, last);
-}
-
 OP_TABLE(attention) = {
     op<attention>(
         "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
@@ -136,8 +125,6 @@ OP_TABLE(attention) = {
     op<bilinear>("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) "
                  "-> Tensor",
                  "torch nn", "input1^T weight[o] input2 + bias[o] for every output o."),
-    op<softmin>("softmin(Tensor input, int? dim=None, *, ScalarType? dtype=None) -> Tensor", "nn",
-                "softmax(-input) over a dim."),
 };
 OP_TABLE_END(attention);
 

@@ -1,12 +1,11 @@
 // Distances between vectors: pairwise, of all pairs, and the cosine.
 #include "core/ops/distance.h"
 
-#include <cmath>
-
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
 #include "core/ops/losses.h"
 #include "core/ops/ops.h"
+#include "core/ops/reduce.h"
 
 namespace cresset {
 
@@ -21,49 +20,12 @@ struct EnumNames<CdistMode> {
 };
 
 namespace ops {
-namespace {
-
-// The norm of order p over one dim; its gradient is 0 where the norm is 0.
-Tensor dim_norm(const Tensor& x, double p, int64_t dim, bool keepdim) {
-  CHECK(std::isfinite(p), NotImplemented, "pairwise_distance: no norm of infinite order");
-  Tensor y;
-  {
-    GradMode off(false);
-    Tensor size = row(Row::abs, {x});
-    if (is_integral(size.dtype(), true)) size = to_dtype(size, default_dtype());
-    Tensor terms = p == 0   ? to_dtype(row(Row::ne, {size, Operand(0)}), size.dtype())
-                   : p == 2 ? mul(size, size)
-                            : row(Row::pow, {size, Operand(Scalar(p))});
-    y = sum(terms, Dims{dim}, true, std::nullopt);
-    if (p == 2)
-      y = row(Row::sqrt, {y});
-    else if (p != 0 && p != 1)
-      y = row(Row::pow, {y, Operand(Scalar(1 / p))});
-  }
-  if (wants_grad(x))
-    record("LinalgVectorNormBackward0", y, inputs(x),
-           [p, xs = save(x), ys = save_output(y)](Backward& b) {
-             Tensor v = b(xs), norm = b(ys), size = row(Row::abs, {v});
-             if (p == 0) {
-               b[0] = zeros_like(v);
-               return;
-             }
-             Operand one(Scalar(1.0)), none(Scalar(0.0));
-             Tensor still = row(Row::eq, {size, Operand(0)});
-             Tensor ratio = div(where(still, one, size), where(eq(norm, Operand(0)), one, norm));
-             Tensor slope = mul(row(Row::sgn, {v}), row(Row::pow, {ratio, Operand(Scalar(p - 1))}));
-             b[0] = mul(b.grad(), where(still, none, slope));
-           });
-  return keepdim ? y : squeeze(y, Dims{dim});
-}
-
-}  // namespace
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
   CHECK(x1.dim() >= 1 || x2.dim() >= 1, Shape,
         "pairwise_distance: expected tensors of at least 1 dim, got two 0-d ones");
   Tensor d = add(sub(x1, x2), Operand(Scalar(eps)));
-  return dim_norm(d, p, d.dim() - 1, keepdim);
+  return vector_norm(d, Scalar(p), Dims{d.dim() - 1}, keepdim, std::nullopt);
 }
 
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
@@ -76,7 +38,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
         x1.dtype(), " and ", x2.dtype());
   auto direction = [&](const Tensor& x) {
     Tensor v = expand(to_dtype(x, dtype), sizes);
-    Tensor length = dim_norm(v, 2, d, true);
+    Tensor length = vector_norm(v, Scalar(2.0), Dims{d}, true, std::nullopt);
     return div(v, at_least(length, eps));
   };
   return sum(mul(direction(x1), direction(x2)), Dims{d}, false, std::nullopt);

@@ -160,7 +160,34 @@ static Tensor resample(const Tensor& x, const Dims& output_size,
   return y;
 }
 
+// By output size, or by factors from which it follows.
+static Tensor upsample_bilinear_aa(const Tensor& x, const std::optional<Dims>& output_size,
+                                   bool align_corners,
+                                   const std::optional<std::vector<double>>& scale_factors,
+                                   std::optional<double> scales_h,
+                                   std::optional<double> scales_w) {
+  constexpr const char* op = "_upsample_bilinear2d_aa";
+  CHECK(x.dim() == 4, Shape, op, ": expected 4 dims, got shape ", x.sizes());
+  CHECK(output_size.has_value() != scale_factors.has_value(), Value, op,
+        ": expected one of output_size and scale_factors");
+  if (output_size) {
+    std::vector<double> scales{scales_h.value_or(0), scales_w.value_or(0)};
+    return resample(x, *output_size, scales, Resampling::linear_aa, align_corners);
+  }
+  CHECK(scale_factors->size() == 2, Value, op, ": expected 2 scale factors, got ",
+        static_cast<int64_t>(scale_factors->size()));
+  Dims sizes;
+  for (int64_t i = 0; i < 2; ++i)
+    sizes.push_back(static_cast<int64_t>(static_cast<double>(x.size(i + 2)) *
+                                         (*scale_factors)[static_cast<size_t>(i)]));
+  return resample(x, sizes, scale_factors, Resampling::linear_aa, align_corners);
+}
+
 OP_TABLE(vision) = {
+    op<upsample_bilinear_aa>(
+        "_upsample_bilinear2d_aa(Tensor input, int[]? output_size, bool align_corners=False, "
+        "float[]? scale_factors=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+        "torch", "Bilinear resizing that averages over what it skips."),
     op<resample>(
         "_resample(Tensor input, int[] output_size, float[]? scales, "
         "Resampling{nearest|nearest_exact|linear|cubic|area|linear_aa|cubic_aa} mode, "

@@ -1,6 +1,6 @@
 // Losses and PyTorch's forms of elementwise operators, with the numbers of known hard cases.
 import { describe, expect, it } from "vitest";
-import * as torch from "../../js/src/index.js";
+import * as torch from "cresset";
 
 const F = torch.nn.functional;
 const { tensor } = torch;
