@@ -1,12 +1,9 @@
 // CPU kernels of the activations and of frexp.
 #include "core/ops/activation.h"
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/cpu/parallel.h"
-#include "core/tensor/distributions.h"
 
 namespace cresset {
 namespace {
@@ -29,28 +26,11 @@ void frexp(const Tensor& x, const Tensor& mantissa, const Tensor& exponent) {
   });
 }
 
-void rrelu_noise(const Tensor& x, double lower, double upper, const Tensor& noise) {
-  visit_dtype(x.dtype(), [&]<class T>() {
-    if constexpr (!std::is_integral_v<T> && requires(T v) { static_cast<float>(v); }) {
-      const T* from = x.data<T>();
-      T* to = noise.data<T>();
-      const int64_t n = x.numel();
-      auto drawn = [](T v) { return static_cast<float>(v) <= 0; };
-      std::vector<double> draws(static_cast<size_t>(std::count_if(from, from + n, drawn)));
-      fill_uniform(default_generator(), DType::Float64, draws.data(),
-                   static_cast<int64_t>(draws.size()), lower, upper);
-      const double* next = draws.data();
-      for (int64_t i = 0; i < n; ++i)
-        to[i] = drawn(from[i]) ? static_cast<T>(*next++) : static_cast<T>(1.0f);
-    }
-  });
-}
-
 }  // namespace
 
 template <>
 const ActivationKernels& cpu_kernels<ActivationKernels>() {
-  static constexpr ActivationKernels table = {.frexp = frexp, .rrelu_noise = rrelu_noise};
+  static constexpr ActivationKernels table = {.frexp = frexp};
   return table;
 }
 

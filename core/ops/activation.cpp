@@ -69,34 +69,6 @@ static Tensor softshrink(const Tensor& x, double lambd) {
   return elementwise(Row::softshrink, in, {&lambd, 1});
 }
 
-static double rrelu_slope(const char* op, double lower, double upper) {
-  CHECK(lower <= upper && std::isfinite(upper - lower), Value, op,
-        ": expected finite lower <= upper, got ", lower, " and ", upper);
-  return (lower + upper) / 2;
-}
-// The factors of a training rrelu: at random where x is not positive, else 1.
-static Tensor rrelu_noise(const char* op, const Tensor& x, double lower, double upper) {
-  CHECK(x.is_floating(), DType, op, ": expected a floating dtype, got ", x.dtype());
-  GradMode off(false);
-  Tensor in = contiguous(x), noise = empty(x.sizes(), options_of(x));
-  launch(op, x.device(), &ActivationKernels::rrelu_noise, in, lower, upper, noise);
-  return noise;
-}
-static Tensor rrelu(const Tensor& x, double lower, double upper, bool training) {
-  double slope = rrelu_slope("rrelu", lower, upper);
-  if (training) return mul(x, rrelu_noise("rrelu", x, lower, upper));
-  const Operand in[] = {x};
-  return elementwise(Row::leaky_relu, in, {&slope, 1});
-}
-static Tensor& rrelu_(Tensor& x, double lower, double upper, bool training) {
-  double slope = rrelu_slope("rrelu_", lower, upper);
-  if (training)
-    mul_(x, rrelu_noise("rrelu_", x, lower, upper));
-  else
-    elementwise_(Row::leaky_relu, x, {}, {&slope, 1});
-  return x;
-}
-
 OP_TABLE(activation) = {
     op<gelu>("gelu(Tensor input, *, Approximate{none|tanh} approximate='none') -> Tensor", "nn",
              "x times the normal distribution function"),
@@ -111,12 +83,6 @@ OP_TABLE(activation) = {
     op<softshrink>("softshrink(Tensor input, float lambd=0.5) -> Tensor", "nn",
                    "x moved towards 0 by lambd"),
     op<positive_part>("_positive_part(Tensor input) -> Tensor", "private", "max(0, x)"),
-    op<rrelu>("rrelu(Tensor input, float lower=0.125, float upper=0.33333333333333331, "
-              "bool training=False) -> Tensor",
-              "torch", "leaky_relu with slopes drawn from [lower, upper), or their mean."),
-    op<rrelu_>("rrelu_(Tensor(a!) input, float lower=0.125, float upper=0.33333333333333331, "
-               "bool training=False) -> Tensor(a!)",
-               "torch", "rrelu, in place"),
 };
 OP_TABLE_END(activation);
 

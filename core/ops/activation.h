@@ -9,8 +9,6 @@ namespace cresset {
 struct ActivationKernels {
   /// x = mantissa 2^exponent; all contiguous, exponent int32.
   void (*frexp)(const Tensor& x, const Tensor& mantissa, const Tensor& exponent);
-  /// noise = a number in [lower, upper) for each x at or below 0, in order, else 1; contiguous.
-  void (*rrelu_noise)(const Tensor& x, double lower, double upper, const Tensor& noise);
 };
 
 /// How gelu computes the normal distribution function.

@@ -1,4 +1,5 @@
 // The package's entry: torch's names.
+import { installAliases } from "./aliases.js";
 import { backend } from "./backend.js";
 import { installChoosing } from "./choosing.js";
 import * as ops from "./ops.gen.js";
@@ -9,6 +10,7 @@ import { installReductions } from "./reduce.js";
 import { Tensor } from "./tensor.js";
 
 ops.installMethods(Tensor.prototype);
+installAliases(Tensor.prototype);
 installChoosing(Tensor.prototype);
 Object.assign(Tensor.prototype, castMethods, randomMethods, shapeMethods);
 installReductions(Tensor.prototype);
@@ -90,6 +92,26 @@ export * as autograd from "./autograd.js";
 export * as linalg from "./linalg.js";
 export * as special from "./special.js";
 export { polygamma } from "./special.js";
+export {
+  absolute,
+  arccos,
+  arccosh,
+  arcsin,
+  arcsinh,
+  arctan,
+  arctan2,
+  arctanh,
+  divide,
+  fix,
+  greater,
+  greaterEqual,
+  less,
+  lessEqual,
+  multiply,
+  negative,
+  notEqual,
+  subtract,
+} from "./aliases.js";
 export * as memory from "./memory.js";
 export { conv1d, conv2d, conv3d, maxPool1d, maxPool2d, maxPool3d } from "./nn/functional_conv.js";
 export { adaptiveAvgPool1d, adaptiveMaxPool1d } from "./nn/functional_pool.js";
