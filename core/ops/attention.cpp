@@ -1,4 +1,4 @@
-// Scaled dot product attention and bilinear forms.
+// Scaled dot product attention.
 #include <cmath>
 #include <limits>
 
@@ -90,41 +90,12 @@ static Tensor attention(const Tensor& query, const Tensor& key, const Tensor& va
   return matmul(weights, v);
 }
 
-// y[n, o] = x1[n]^T weight[o] x2[n] + bias[o], over leading dims n.
-static Tensor bilinear(const Tensor& x1, const Tensor& x2, const Tensor& weight,
-                       std::optional<Tensor> bias) {
-  constexpr const char* op = "bilinear";
-  CHECK(weight.dim() == 3 && x1.dim() >= 1 && x1.dim() == x2.dim() &&
-            x1.size(-1) == weight.size(1) && x2.size(-1) == weight.size(2),
-        Shape, op, ": expected inputs [..., I] and [..., J] and a weight [O, I, J], got shapes ",
-        x1.sizes(), ", ", x2.sizes(), " and ", weight.sizes());
-  for (int64_t d = 0; d + 1 < x1.dim(); ++d)
-    CHECK(x1.size(d) == x2.size(d), Shape, op, ": expected equal leading dims, got shapes ",
-          x1.sizes(), " and ", x2.sizes());
-  int64_t outputs = weight.size(0), in1 = weight.size(1), in2 = weight.size(2), samples = 1;
-  for (int64_t d = 0; d + 1 < x1.dim(); ++d) samples *= x1.size(d);
-  Tensor table = reshape(permute(weight, {1, 0, 2}), {in1, outputs * in2});
-  Tensor partial = reshape(mm(reshape(x1, {samples, in1}), table), {samples, outputs, in2});
-  Tensor y = sum(mul(partial, reshape(x2, {samples, 1, in2})), Dims{2}, false, std::nullopt);
-  if (bias) {
-    CHECK(bias->dim() == 1 && bias->numel() == outputs, Shape, op, ": expected a bias of ",
-          outputs, " elements, got shape ", bias->sizes());
-    y = add(y, *bias);
-  }
-  Dims sizes = x1.sizes();
-  sizes[static_cast<size_t>(x1.dim() - 1)] = outputs;
-  return reshape(y, sizes);
-}
-
 OP_TABLE(attention) = {
     op<attention>(
         "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
         "Tensor? attn_mask=None, float dropout_p=0, bool is_causal=False, *, float? scale=None, "
         "bool enable_gqa=False) -> Tensor",
         "nn", "softmax(query key^T scale + mask) value, over [..., L, E] and [..., S, E]."),
-    op<bilinear>("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) "
-                 "-> Tensor",
-                 "torch nn", "input1^T weight[o] input2 + bias[o] for every output o."),
 };
 OP_TABLE_END(attention);
 

@@ -129,31 +129,3 @@ export {
   unfold,
 } from "./functional_pool.js";
 export type { AdaptiveMaxPool, LPPoolOptions, OutputSize } from "./functional_pool.js";
-/** Options of `rrelu`; PyTorch's defaults are 1/8, 1/3 and false. */
-export interface RreluOptions extends Inplace {
-  lower?: number | undefined;
-  upper?: number | undefined;
-  training?: boolean | undefined;
-}
-
-/** leakyRelu with slopes drawn from [lower, upper) when training, else with their mean. */
-export function rrelu(input: Tensor, options?: RreluOptions): Tensor;
-export function rrelu(
-  input: Tensor,
-  lower?: number,
-  upper?: number,
-  training?: boolean,
-  inplace?: boolean,
-): Tensor;
-export function rrelu(input: Tensor, ...args: unknown[]): Tensor {
-  const last = args.at(-1);
-  const named: RreluOptions = isOptions(last) ? last : {};
-  const [lower, upper, training, inplace] = isOptions(last) ? args.slice(0, -1) : args;
-  const run = (inplace ?? named.inplace) ? ops.rrelu_ : ops.rrelu;
-  return run(
-    input,
-    (lower ?? named.lower) as number | undefined,
-    (upper ?? named.upper) as number | undefined,
-    (training ?? named.training) as boolean | undefined,
-  );
-}
