@@ -143,6 +143,15 @@ Tensor eye(int64_t n, std::optional<int64_t> m, std::optional<DType> dtype,
   return with_grad(y, requires_grad);
 }
 
+// Elements of a matrix on and below diagonal k.
+int64_t triangle_count(int64_t rows, int64_t columns, int64_t k) {
+  int64_t first = std::clamp<int64_t>(-k, 0, rows);
+  int64_t full = std::clamp<int64_t>(columns - k, first, rows);
+  // Rows first ... full - 1 have first + k + 1, ..., full + k elements, all others every column.
+  __int128 ramp = static_cast<__int128>(full - first) * (first + full + 2 * k + 1) / 2;
+  return static_cast<int64_t>(ramp + static_cast<__int128>(rows - full) * columns);
+}
+
 // Rows and columns of the elements on one side of a diagonal, row by row.
 Tensor triangle_indices(const char* op, int64_t rows, int64_t columns, int64_t offset, bool upper,
                         std::optional<DType> dtype, std::optional<Device> device) {
@@ -154,14 +163,17 @@ Tensor triangle_indices(const char* op, int64_t rows, int64_t columns, int64_t o
   checked_numel(op, Dims{rows, columns});
   int64_t k = std::clamp(offset, -rows - 1, columns + 1);
   auto edge = [&](int64_t r) { return std::clamp<int64_t>(r + k + (upper ? 0 : 1), 0, columns); };
-  int64_t total = 0;
-  for (int64_t r = 0; r < rows; ++r) total += upper ? columns - edge(r) : edge(r);
+  // Rows without elements are never visited: there may be very many.
+  int64_t first = upper ? 0 : std::clamp<int64_t>(-k, 0, rows);
+  int64_t last = upper ? std::clamp<int64_t>(columns - k, 0, rows) : rows;
+  int64_t total = triangle_count(rows, columns, upper ? k - 1 : k);
+  if (upper) total = rows * columns - total;
   Tensor y = empty(Dims{2, total}, o, op);
   if (y.is_meta()) return y;
   visit_dtype(o.dtype, [&]<class T>() {
     if constexpr (std::is_integral_v<T>) {
       T *row = y.data<T>(), *column = row + total;
-      for (int64_t r = 0; r < rows; ++r)
+      for (int64_t r = first; r < last; ++r)
         for (int64_t c = upper ? edge(r) : 0; c < (upper ? columns : edge(r)); ++c) {
           *row++ = static_cast<T>(r);
           *column++ = static_cast<T>(c);

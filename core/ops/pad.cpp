@@ -65,10 +65,8 @@ void check_mode(const Tensor& x, const Dims& pad, const Amounts& a, PadMode mode
   }
 }
 
-PadPlan plan_of(const char* op, const Tensor& x, const Amounts& a, PadMode mode, Dims& shape) {
-  PadPlan plan;
-  shape = x.sizes();
-  plan.first = x.dim();
+Dims padded_shape(const char* op, const Tensor& x, const Amounts& a, PadMode mode) {
+  Dims shape = x.sizes();
   for (int64_t d = x.dim(); d-- > 0;) {
     int64_t size = x.size(d);
     bool overflow = __builtin_add_overflow(size, a.before[d], &size) ||
@@ -78,9 +76,17 @@ PadPlan plan_of(const char* op, const Tensor& x, const Amounts& a, PadMode mode,
     CHECK(!overflow && size >= least, Value, op, ": amounts ", a.before[d], " and ", a.after[d],
           " leave a size of ", size, " for dim ", d, " of shape ", x.sizes());
     shape[d] = size;
-    if (a.before[d] != 0 || a.after[d] != 0) plan.first = d;
   }
   checked_numel(op, shape);
+  return shape;
+}
+
+// The tables take memory like the result itself, which is to be allocated (or refused) before.
+PadPlan plan_of(const Tensor& x, const Amounts& a, PadMode mode, const Dims& shape) {
+  PadPlan plan;
+  plan.first = 0;
+  while (plan.first < x.dim() && a.before[plan.first] == 0 && a.after[plan.first] == 0)
+    ++plan.first;
   for (int64_t d = 0; d < x.dim(); ++d) {
     std::vector<int64_t>& source = plan.source.emplace_back(static_cast<size_t>(shape[d]));
     for (int64_t i = 0; i < shape[d]; ++i)
@@ -94,9 +100,8 @@ Tensor padded(const char* op, const Tensor& x, const Dims& pad, PadMode mode, co
 // The gradient of a mode other than constant.
 Tensor pad_backward(const Tensor& grad, const Tensor& like, const Dims& pad, PadMode mode) {
   Tensor gx = zeros(like.sizes(), options_of(grad));
-  Dims shape;
-  PadPlan plan = plan_of("pad", like, amounts_of("pad", like, pad), mode, shape);
-  {
+  if (grad.numel() > 0 && !grad.is_meta()) {
+    PadPlan plan = plan_of(like, amounts_of("pad", like, pad), mode, grad.sizes());
     GradMode off(false);
     launch("pad", grad.device(), &PadKernels::pad_backward, contiguous(grad), gx, plan);
   }
@@ -111,11 +116,11 @@ Tensor padded(const char* op, const Tensor& x, const Dims& pad, PadMode mode,
               const Scalar& value) {
   Amounts a = amounts_of(op, x, pad);
   if (mode != PadMode::constant) check_mode(x, pad, a, mode);
-  Dims shape;
-  PadPlan plan = plan_of(op, x, a, mode, shape);
+  Dims shape = padded_shape(op, x, a, mode);
   if (x.dim() == 0) return clone(x, std::nullopt);
   Tensor y = empty(shape, options_of(x), op);
-  if (!x.is_meta()) {
+  if (!x.is_meta() && y.numel() > 0) {
+    PadPlan plan = plan_of(x, a, mode, shape);
     Tensor one = full(Dims{}, value, {x.dtype(), {}});
     launch(op, x.device(), &PadKernels::pad, x, y, plan, one.data<void>());
   }

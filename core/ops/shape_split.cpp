@@ -9,6 +9,8 @@ namespace {
 /// How the parts of a split relate to autograd's in-place rules.
 enum class Parts { Views, Unsafe };
 
+constexpr int64_t most_parts = int64_t{1} << 22;
+
 // Contiguous parts of a dim, of given sizes; all of them are outputs of one node.
 TensorList parts(const char* op, const Tensor& x, const Dims& sizes, int64_t d, Parts kind) {
   TensorList out;
@@ -35,6 +37,8 @@ Dims equal_sizes(const char* op, int64_t total, int64_t size) {
   CHECK(size >= 0, Value, op, ": expected a split size of at least 0, got ", size);
   CHECK(size > 0 || total == 0, Value, op, ": split size 0 needs a dim of size 0, got ", total);
   if (size == 0 || total == 0) return {total};
+  CHECK((total - 1) / size < most_parts, Value, op, ": too many parts of size ", size, " in ",
+        total);
   Dims sizes;
   for (int64_t at = 0; at < total; at += size) sizes.push_back(std::min(size, total - at));
   return sizes;
@@ -93,6 +97,7 @@ TensorList chunk(const Tensor& x, int64_t chunks, int64_t dim) {
 TensorList unbind(const Tensor& x, int64_t dim) {
   CHECK(x.dim() > 0, Shape, "unbind: a 0-d tensor has no dim to unbind");
   int64_t d = wrap_dim("unbind", dim, x.dim());
+  CHECK(x.size(d) <= most_parts, Value, "unbind: too many parts, ", x.size(d));
   Dims shape = x.sizes(), strides = x.strides();
   shape.erase(static_cast<size_t>(d));
   strides.erase(static_cast<size_t>(d));
