@@ -5,7 +5,8 @@ namespace cresset {
 namespace {
 
 // Adds a dim to lists sorted by falling input stride.
-void insert_dim(Dims& sizes, Dims& in, Dims* out, int64_t size, int64_t stride, int64_t out_stride) {
+void insert_dim(Dims& sizes, Dims& in, Dims* out, int64_t size, int64_t stride,
+                int64_t out_stride) {
   size_t at = sizes.size();
   while (at > 0 && in[at - 1] < stride) --at;
   sizes.insert(at, size);

@@ -22,7 +22,8 @@ template <> struct Running<std::complex<float>> { using Type = std::complex<doub
 
 template <class A, class T>
 A raise(T x) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return static_cast<float>(x);
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+    return static_cast<float>(x);
   else return A(x);
 }
 template <class T, class A>

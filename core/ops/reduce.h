@@ -75,10 +75,10 @@ Tensor any(const Tensor& x, const std::optional<Dims>& dims, bool keepdim);
 Tensor all(const Tensor& x, const std::optional<Dims>& dims, bool keepdim);
 Tensor logsumexp(const Tensor& x, const std::optional<Dims>& dims, bool keepdim);
 /// Variance over dims; `correction` 1 when not given.
-Tensor var(const Tensor& x, const std::optional<Dims>& dims, const std::optional<Scalar>& correction,
-           bool keepdim);
-Tensor std(const Tensor& x, const std::optional<Dims>& dims, const std::optional<Scalar>& correction,
-           bool keepdim);
+Tensor var(const Tensor& x, const std::optional<Dims>& dims,
+           const std::optional<Scalar>& correction, bool keepdim);
+Tensor std(const Tensor& x, const std::optional<Dims>& dims,
+           const std::optional<Scalar>& correction, bool keepdim);
 Tensor vector_norm(const Tensor& x, const Scalar& ord, const std::optional<Dims>& dims,
                    bool keepdim, std::optional<DType> dtype);
 
