@@ -57,6 +57,16 @@ const char* cresset_error() { return last_error.c_str(); }
 uint32_t cresset_op_count() { return cresset::op_count(); }
 const char* cresset_op_name(uint32_t op) { return cresset::op_name(op); }
 
+uint32_t cresset_roll_hash() {
+  uint32_t hash = 2166136261u;  // FNV-1a
+  for (uint32_t op = 0; op < cresset::op_count(); ++op)
+    for (const char* p = cresset::op_name(op);; ++p) {
+      hash = (hash ^ static_cast<uint8_t>(*p)) * 16777619u;
+      if (!*p) break;
+    }
+  return hash;
+}
+
 const char* cresset_schemas() {
   thread_local std::string text;
   text = cresset::schemas_json();

@@ -20,6 +20,8 @@ int32_t cresset_call(cresset_env*, uint32_t op, double* slots);
 const char* cresset_error(void);
 uint32_t cresset_op_count(void);
 const char* cresset_op_name(uint32_t op);
+/// Changes whenever an operator's number or name does.
+uint32_t cresset_roll_hash(void);
 /// All schemas as JSON; valid until the next call on this thread.
 const char* cresset_schemas(void);
 

@@ -10,7 +10,7 @@
 namespace {
 
 constexpr double default_budget = 128.0 * 1024 * 1024;
-constexpr size_t max_young = 16384;
+constexpr size_t max_young = 4096;
 
 /// A tensor id and the weak reference to the JavaScript object that holds it.
 struct Held {
@@ -375,6 +375,12 @@ napi_value text(napi_env env, const char* s) {
 napi_value schemas(napi_env env, napi_callback_info) { return text(env, cresset_schemas()); }
 napi_value build_info(napi_env env, napi_callback_info) { return text(env, cresset_build_info()); }
 
+napi_value roll_hash(napi_env env, napi_callback_info) {
+  napi_value result;
+  napi_create_uint32(env, cresset_roll_hash(), &result);
+  return result;
+}
+
 // The environment is going away (process end, worker.terminate()): references die with it.
 void teardown(void* data) {
   Realm* r = static_cast<Realm*>(data);
@@ -412,6 +418,7 @@ NAPI_MODULE_INIT() {
                    {"setLimit", set_limit},
                    {"threads", threads},
                    {"schemas", schemas},
+                   {"rollHash", roll_hash},
                    {"buildInfo", build_info}};
   for (const auto& f : functions) {
     napi_value v;

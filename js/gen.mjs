@@ -15,7 +15,7 @@ const core = createRequire(import.meta.url)(addon);
 const ops = parseOps(JSON.parse(core.schemas()));
 
 const files = {
-  "js/src/ops.gen.ts": emitOps(ops),
+  "js/src/ops.gen.ts": emitOps(ops, core.rollHash()),
   ...emitNamespaces(ops),
   "docs/ops.md": emitDocs(ops),
 };

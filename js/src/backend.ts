@@ -29,6 +29,7 @@ export interface Backend {
   resetPeak(): void;
   threads(n?: number): number;
   schemas(): string;
+  rollHash(): number;
   buildInfo(): string;
 }
 

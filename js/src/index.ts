@@ -2,6 +2,7 @@
 import { installAliases } from "./aliases.js";
 import { backend } from "./backend.js";
 import { installChoosing } from "./choosing.js";
+import { InternalError } from "./errors.js";
 import * as ops from "./ops.gen.js";
 import { castMethods } from "./casts.js";
 import { randomMethods } from "./random.js";
@@ -9,6 +10,11 @@ import { shapeMethods } from "./shape.js";
 import { installReductions } from "./reduce.js";
 import { Tensor } from "./tensor.js";
 
+if (backend.rollHash() !== ops.rollHash) {
+  throw new InternalError(
+    'cresset: the native core and the TypeScript side are of different builds; run "npm run build"',
+  );
+}
 ops.installMethods(Tensor.prototype);
 installAliases(Tensor.prototype);
 installChoosing(Tensor.prototype);
