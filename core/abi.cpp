@@ -25,8 +25,7 @@ std::string named(std::string_view op, const std::string& message) {
 }
 
 // Every exception ends here: none crosses into the host.
-template <class F>
-int32_t guarded(const char* op, F&& f) {
+template <class F> int32_t guarded(const char* op, F&& f) {
   try {
     f();
     return 0;
@@ -83,8 +82,7 @@ void* cresset_data(cresset_env* env, uint32_t id, size_t* bytes) {
     using namespace cresset;
     const Tensor* t = env->handles.find(id);
     CHECK(t, Value, "data: the tensor has been disposed");
-    CHECK(t->device().is_cpu(), Device, "data: expected a tensor on cpu, got one on ",
-          t->device());
+    CHECK(t->device().is_cpu(), Device, "data: expected a tensor on cpu, got one on ", t->device());
     CHECK(t->is_contiguous(), Value, "data: expected a contiguous tensor");
     *bytes = static_cast<size_t>(t->numel()) * itemsize(t->dtype());
     data = t->data();

@@ -113,7 +113,8 @@ void collect(Realm& r, bool full) {
     run_gc(r, r.gc_minor);
     sweep(r, r.young, true);
     bool bytes_stay = before > r.budget && allocated() > 0.75 * before;
-    bool handles_stay = r.young.size() + r.old.size() > handles - handles / 4 && handles > max_young;
+    bool handles_stay =
+        r.young.size() + r.old.size() > handles - handles / 4 && handles > max_young;
     full = bytes_stay || (handles_stay && r.young.size() > max_young / 2);
   }
   if (full) {

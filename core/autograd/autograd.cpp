@@ -148,8 +148,9 @@ Tensor SavedTensor::unpack(Node& node) const {
   if (!tensor_.defined()) return tensor_;
   CHECK(tensor_.version() == version_, Autograd, node.name(),
         ": one of the tensors needed for gradient computation has been modified by an in-place "
-        "operation: ", tensor_.dtype(), " ", tensor_.sizes(), " is at version ",
-        tensor_.version(), "; expected version ", version_, " instead");
+        "operation: ",
+        tensor_.dtype(), " ", tensor_.sizes(), " is at version ", tensor_.version(),
+        "; expected version ", version_, " instead");
   if (!is_output_ || !grad_enabled()) return tensor_;
   Tensor y = alias(tensor_);
   AutogradMeta& m = autograd_meta(y);

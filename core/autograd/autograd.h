@@ -24,8 +24,7 @@ class GradMode {
 };
 
 /// Whether an operator on these inputs has to be recorded. Undefined tensors count as constants.
-template <class... T>
-bool wants_grad(const T&... inputs) {
+template <class... T> bool wants_grad(const T&... inputs) {
   return grad_enabled() && ((inputs.defined() && inputs.requires_grad()) || ...);
 }
 bool wants_grad(std::span<const Tensor> inputs);
@@ -78,8 +77,7 @@ class Backward {
 [[noreturn]] void fail_backward_twice(const char* node);
 
 /// A node whose derivative is a function object `void(Backward&)`.
-template <class F>
-class FunctionNode final : public Node {
+template <class F> class FunctionNode final : public Node {
  public:
   FunctionNode(const char* name, F f) : Node(name), f_(std::move(f)) {}
   void backward(std::span<const Tensor> grads, std::span<Tensor> out) override {
@@ -93,8 +91,7 @@ class FunctionNode final : public Node {
   std::optional<F> f_;
 };
 
-template <class... T>
-std::array<const Tensor*, sizeof...(T)> inputs(const T&... t) {
+template <class... T> std::array<const Tensor*, sizeof...(T)> inputs(const T&... t) {
   return {&t...};
 }
 
@@ -104,8 +101,7 @@ void link_inputs(Node& node, std::span<const Tensor> inputs);
 void set_history(const Tensor& y, const Ref<Node>& node);
 
 /// Records `y = op(inputs)`. `f` is called as `void(Backward&)`; see Note [Derivatives].
-template <class In, class F>
-void record(const char* name, const Tensor& y, const In& in, F f) {
+template <class In, class F> void record(const char* name, const Tensor& y, const In& in, F f) {
   Ref<Node> node(new FunctionNode<F>(name, std::move(f)));
   link_inputs(*node, in);
   set_history(y, node);

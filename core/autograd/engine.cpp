@@ -189,9 +189,8 @@ class GraphTask {
 
   bool has_needed_child(Node& node) {
     if (captures_.empty()) return true;
-    return std::any_of(node.next.begin(), node.next.end(), [&](const Edge& e) {
-      return e.node && state(e.node.get()).needed;
-    });
+    return std::any_of(node.next.begin(), node.next.end(),
+                       [&](const Edge& e) { return e.node && state(e.node.get()).needed; });
   }
 
   bool accumulate_;
@@ -211,8 +210,8 @@ std::vector<Tensor> root_gradients(const char* op, std::span<const Tensor> roots
   std::vector<Tensor> result;
   for (size_t i = 0; i < roots.size(); ++i) {
     const Tensor& r = roots[i];
-    CHECK(r.requires_grad(), Autograd, op,
-          ": output ", i, " does not require grad and does not have a grad_fn");
+    CHECK(r.requires_grad(), Autograd, op, ": output ", i,
+          " does not require grad and does not have a grad_fn");
     if (i < grads.size() && grads[i].defined()) {
       CHECK(grads[i].sizes() == r.sizes(), Shape, op, ": expected a gradient of shape ", r.sizes(),
             " for output ", i, ", got ", grads[i].sizes());

@@ -39,8 +39,7 @@ class CopySlices final : public Node {
   void backward(std::span<const Tensor> grads, std::span<Tensor> out) override {
     if (!fn_) fail_backward_twice(name_);
     if (!grads[0].defined()) return;
-    Tensor whole = ops::empty_strided(base_.sizes, base_.strides,
-                                      options_of(grads[0]));
+    Tensor whole = ops::empty_strided(base_.sizes, base_.strides, options_of(grads[0]));
     ops::copy_(whole, grads[0]);
     Tensor part = ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset);
     Tensor part_grad = ops::clone(part, std::nullopt);

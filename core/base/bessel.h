@@ -44,9 +44,7 @@ inline double bessel_i(double x, int order, bool scaled) {
 }
 
 inline double i0(double x) { return bessel_i(std::abs(x), 0, false); }
-inline double special_i1(double x) {
-  return std::copysign(bessel_i(std::abs(x), 1, false), x);
-}
+inline double special_i1(double x) { return std::copysign(bessel_i(std::abs(x), 1, false), x); }
 inline double special_i0e(double x) { return bessel_i(std::abs(x), 0, true); }
 inline double special_i1e(double x) { return std::copysign(bessel_i(std::abs(x), 1, true), x); }
 

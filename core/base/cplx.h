@@ -10,8 +10,7 @@ namespace cresset {
 
 /// A complex number, laid out as std::complex. Functions with a real result, such as abs and
 /// angle, give it as the real part.
-template <class R>
-struct Cplx {
+template <class R> struct Cplx {
   using Element = std::complex<R>;
   static constexpr int width = 1;
   R re{}, im{};

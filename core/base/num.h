@@ -21,14 +21,10 @@ constexpr bool logical_and(bool a, bool b) { return a && b; }
 constexpr bool logical_or(bool a, bool b) { return a || b; }
 constexpr bool logical_xor(bool a, bool b) { return a != b; }
 constexpr bool logical_not(bool a) { return !a; }
-template <class T>
-constexpr void store(bool c, T* p) {
-  *p = static_cast<T>(c ? 1 : 0);
-}
+template <class T> constexpr void store(bool c, T* p) { *p = static_cast<T>(c ? 1 : 0); }
 
 /// A number whose operators never widen: `0.5 * x` stays float for a Num<float>.
-template <class T>
-struct Num {
+template <class T> struct Num {
   using Element = T;
   static constexpr int width = 1;
   static constexpr bool integral = std::is_integral_v<T>;
@@ -58,20 +54,28 @@ struct Num {
   friend constexpr Num imaginary_unit(Num) { return 0; }
 
   friend constexpr Num operator-(Num x) {
-    if constexpr (integral) return of(scalar::wrap_neg(x.v));
-    else return of(-x.v);
+    if constexpr (integral)
+      return of(scalar::wrap_neg(x.v));
+    else
+      return of(-x.v);
   }
   friend constexpr Num operator+(Num a, Num b) {
-    if constexpr (integral) return of(scalar::wrap_add(a.v, b.v));
-    else return of(a.v + b.v);
+    if constexpr (integral)
+      return of(scalar::wrap_add(a.v, b.v));
+    else
+      return of(a.v + b.v);
   }
   friend constexpr Num operator-(Num a, Num b) {
-    if constexpr (integral) return of(scalar::wrap_add(a.v, scalar::wrap_neg(b.v)));
-    else return of(a.v - b.v);
+    if constexpr (integral)
+      return of(scalar::wrap_add(a.v, scalar::wrap_neg(b.v)));
+    else
+      return of(a.v - b.v);
   }
   friend constexpr Num operator*(Num a, Num b) {
-    if constexpr (integral) return of(scalar::wrap_mul(a.v, b.v));
-    else return of(a.v * b.v);
+    if constexpr (integral)
+      return of(scalar::wrap_mul(a.v, b.v));
+    else
+      return of(a.v * b.v);
   }
   friend constexpr Num operator/(Num a, Num b) { return of(a.v / b.v); }
   friend constexpr bool operator==(Num a, Num b) { return a.v == b.v; }
@@ -82,8 +86,10 @@ struct Num {
   friend constexpr bool operator>=(Num a, Num b) { return a.v >= b.v; }
 
   friend constexpr Num abs(Num x) {
-    if constexpr (integral) return x.v < 0 ? -x : x;
-    else return of(std::abs(x.v));
+    if constexpr (integral)
+      return x.v < 0 ? -x : x;
+    else
+      return of(std::abs(x.v));
   }
   friend constexpr Num sign(Num x) { return of(static_cast<T>((x.v > 0) - (x.v < 0))); }
   friend constexpr Num sgn(Num x) { return sign(x); }
@@ -104,30 +110,42 @@ struct Num {
   friend constexpr bool isneginf(Num x) { return isinf(x) && x.v < 0; }
   friend constexpr bool isreal(Num) { return true; }
   friend constexpr bool signbit(Num x) {
-    if constexpr (integral) return x.v < 0;
-    else return std::signbit(x.v);
+    if constexpr (integral)
+      return x.v < 0;
+    else
+      return std::signbit(x.v);
   }
 
   // Rounding keeps integers.
   friend Num floor(Num x) {
-    if constexpr (integral) return x;
-    else return of(std::floor(x.v));
+    if constexpr (integral)
+      return x;
+    else
+      return of(std::floor(x.v));
   }
   friend Num ceil(Num x) {
-    if constexpr (integral) return x;
-    else return of(std::ceil(x.v));
+    if constexpr (integral)
+      return x;
+    else
+      return of(std::ceil(x.v));
   }
   friend Num trunc(Num x) {
-    if constexpr (integral) return x;
-    else return of(std::trunc(x.v));
+    if constexpr (integral)
+      return x;
+    else
+      return of(std::trunc(x.v));
   }
   friend Num round(Num x, double decimals) {
-    if constexpr (integral) return x;
-    else return of(scalar::round(x.v, decimals));
+    if constexpr (integral)
+      return x;
+    else
+      return of(scalar::round(x.v, decimals));
   }
   friend Num nan_to_num(Num x, double nan, double posinf, double neginf) {
-    if constexpr (integral) return x;
-    else return of(scalar::nan_to_num(x.v, nan, posinf, neginf));
+    if constexpr (integral)
+      return x;
+    else
+      return of(scalar::nan_to_num(x.v, nan, posinf, neginf));
   }
 
   // Integers only.
@@ -135,9 +153,7 @@ struct Num {
   friend constexpr Num bitwise_and(Num a, Num b) { return of(a.v & b.v); }
   friend constexpr Num bitwise_or(Num a, Num b) { return of(a.v | b.v); }
   friend constexpr Num bitwise_xor(Num a, Num b) { return of(a.v ^ b.v); }
-  friend constexpr Num bitwise_left_shift(Num a, Num b) {
-    return of(scalar::shift_left(a.v, b.v));
-  }
+  friend constexpr Num bitwise_left_shift(Num a, Num b) { return of(scalar::shift_left(a.v, b.v)); }
   friend constexpr Num bitwise_right_shift(Num a, Num b) {
     return of(scalar::shift_right(a.v, b.v));
   }
@@ -176,9 +192,7 @@ struct Num {
   friend Num copysign(Num a, Num b) { return of(std::copysign(a.v, b.v)); }
   friend Num nextafter(Num a, Num b) { return of(std::nextafter(a.v, b.v)); }
   friend Num xlogy(Num a, Num b) { return a == 0 ? select(b == b, 0, b) : a * log(b); }
-  friend Num special_xlog1py(Num a, Num b) {
-    return a == 0 ? select(b == b, 0, b) : a * log1p(b);
-  }
+  friend Num special_xlog1py(Num a, Num b) { return a == 0 ? select(b == b, 0, b) : a * log1p(b); }
   friend Num logaddexp(Num a, Num b) { return of(scalar::logaddexp(a.v, b.v)); }
   friend Num logaddexp2(Num a, Num b) { return of(scalar::logaddexp2(a.v, b.v)); }
   friend Num lerp(Num a, Num b, Num w) {
@@ -187,8 +201,8 @@ struct Num {
 
 #define SPECIAL1(name) \
   friend Num name(Num x) { return scalar::name(static_cast<double>(x.v)); }
-#define SPECIAL2(name) \
-  friend Num name(Num a, Num b) { \
+#define SPECIAL2(name)                                                       \
+  friend Num name(Num a, Num b) {                                            \
     return scalar::name(static_cast<double>(a.v), static_cast<double>(b.v)); \
   }
 #include "core/base/special.def"

@@ -9,8 +9,7 @@ namespace cresset::scalar {
 
 /// p(k + 1) = step(k, p(k), p(k - 1)) from p(0) = 1 and p(1) = first; 0 for a negative degree.
 /// A degree beyond a million gives NaN: its recurrence would hang for a stray infinity.
-template <class Step>
-inline double recur_polynomial(double n, double first, Step step) {
+template <class Step> inline double recur_polynomial(double n, double first, Step step) {
   const double degree = std::trunc(n);
   if (degree < 0) return 0;
   if (!(degree < 1e6)) return not_a_number;
@@ -85,9 +84,8 @@ inline double special_shifted_chebyshev_polynomial_w(double x, double n) {
 }
 
 inline double special_hermite_polynomial_h(double x, double n) {
-  return recur_polynomial(n, 2 * x, [x](double k, double q, double p) {
-    return 2 * x * q - 2 * k * p;
-  });
+  return recur_polynomial(n, 2 * x,
+                          [x](double k, double q, double p) { return 2 * x * q - 2 * k * p; });
 }
 
 inline double special_hermite_polynomial_he(double x, double n) {
@@ -102,9 +100,8 @@ inline double special_laguerre_polynomial_l(double x, double n) {
 
 inline double special_legendre_polynomial_p(double x, double n) {
   if (std::abs(x) == 1 && n >= 0) return is_odd(n) ? x : 1;
-  return recur_polynomial(n, x, [x](double k, double q, double p) {
-    return ((2 * k + 1) * x * q - k * p) / (k + 1);
-  });
+  return recur_polynomial(
+      n, x, [x](double k, double q, double p) { return ((2 * k + 1) * x * q - k * p) / (k + 1); });
 }
 
 }  // namespace cresset::scalar

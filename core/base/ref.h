@@ -19,7 +19,8 @@ class RefCounted : public Pooled {
 
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() const noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) const_cast<RefCounted*>(this)->destroy();
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      const_cast<RefCounted*>(this)->destroy();
   }
   uint32_t use_count() const noexcept { return refs_.load(std::memory_order_relaxed); }
 
@@ -31,8 +32,7 @@ class RefCounted : public Pooled {
 };
 
 /// Owning pointer to a RefCounted object; null when default-constructed.
-template <class T>
-class Ref {
+template <class T> class Ref {
  public:
   Ref() noexcept = default;
   Ref(std::nullptr_t) noexcept {}
@@ -41,8 +41,7 @@ class Ref {
   }
   Ref(const Ref& o) noexcept : Ref(o.p_) {}
   Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
-  template <class U>
-  Ref(const Ref<U>& o) noexcept : Ref(static_cast<T*>(o.get())) {}
+  template <class U> Ref(const Ref<U>& o) noexcept : Ref(static_cast<T*>(o.get())) {}
   Ref& operator=(Ref o) noexcept {
     std::swap(p_, o.p_);
     return *this;
@@ -60,8 +59,7 @@ class Ref {
   T* p_ = nullptr;
 };
 
-template <class T, class... Args>
-Ref<T> make_ref(Args&&... args) {
+template <class T, class... Args> Ref<T> make_ref(Args&&... args) {
   return Ref<T>(new T(std::forward<Args>(args)...));
 }
 

@@ -33,23 +33,15 @@ constexpr int64_t remainder(int64_t a, int64_t b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-template <std::floating_point T>
-T trunc_divide(T a, T b) {
-  return std::trunc(a / b);
-}
-template <std::floating_point T>
-T fmod(T a, T b) {
-  return std::fmod(a, b);
-}
-template <std::floating_point T>
-T remainder(T a, T b) {
+template <std::floating_point T> T trunc_divide(T a, T b) { return std::trunc(a / b); }
+template <std::floating_point T> T fmod(T a, T b) { return std::fmod(a, b); }
+template <std::floating_point T> T remainder(T a, T b) {
   const T r = std::fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 /// Python's floor division: from the exact remainder, so that 1.0 // 0.1 is 9.
-template <std::floating_point T>
-T floor_divide(T a, T b) {
+template <std::floating_point T> T floor_divide(T a, T b) {
   if (b == 0) return a / b;
   const T r = std::fmod(a, b);
   T q = (a - r) / b;
@@ -72,10 +64,7 @@ constexpr int64_t pow(int64_t a, int64_t b) {
   }
   return result;
 }
-template <std::floating_point T>
-T pow(T a, T b) {
-  return std::pow(a, b);
-}
+template <std::floating_point T> T pow(T a, T b) { return std::pow(a, b); }
 
 constexpr int64_t shift_left(int64_t a, int64_t b) {
   return b < 0 || b > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << b);
@@ -98,52 +87,33 @@ constexpr int64_t lcm(int64_t a, int64_t b) {
 }
 
 // Maximum and minimum propagate NaN; fmax and fmin prefer the number.
-template <class T>
-constexpr T maximum(T a, T b) {
-  return a > b || a != a ? a : b;
-}
-template <class T>
-constexpr T minimum(T a, T b) {
-  return a < b || a != a ? a : b;
-}
-template <class T>
-constexpr T fmax(T a, T b) {
-  return a >= b || b != b ? a : b;
-}
-template <class T>
-constexpr T fmin(T a, T b) {
-  return a <= b || b != b ? a : b;
-}
+template <class T> constexpr T maximum(T a, T b) { return a > b || a != a ? a : b; }
+template <class T> constexpr T minimum(T a, T b) { return a < b || a != a ? a : b; }
+template <class T> constexpr T fmax(T a, T b) { return a >= b || b != b ? a : b; }
+template <class T> constexpr T fmin(T a, T b) { return a <= b || b != b ? a : b; }
 
-template <std::floating_point T>
-T sigmoid(T x) {
-  return 1 / (1 + std::exp(-x));
-}
+template <std::floating_point T> T sigmoid(T x) { return 1 / (1 + std::exp(-x)); }
 
 /// log(exp(a) + exp(b)) without overflow; equal infinities are kept.
-template <std::floating_point T>
-T logaddexp(T a, T b) {
+template <std::floating_point T> T logaddexp(T a, T b) {
   if (a == b) return a + T(0.69314718055994530942);
   return maximum(a, b) + std::log1p(std::exp(-std::abs(a - b)));
 }
-template <std::floating_point T>
-T logaddexp2(T a, T b) {
+template <std::floating_point T> T logaddexp2(T a, T b) {
   if (a == b) return a + 1;
   const T tail = std::log1p(std::exp2(-std::abs(a - b)));
   return maximum(a, b) + tail * T(1.44269504088896340736);
 }
 
 /// Rounds half to even at a decimal place.
-template <std::floating_point T>
-T round(T x, double decimals) {
+template <std::floating_point T> T round(T x, double decimals) {
   if (decimals == 0) return std::nearbyint(x);
   const T ten = static_cast<T>(std::pow(10.0, std::abs(decimals)));
   return decimals > 0 ? std::nearbyint(x * ten) / ten : std::nearbyint(x / ten) * ten;
 }
 
 /// Replaces NaN and infinities; a NaN for posinf or neginf stands for the limits of T.
-template <std::floating_point T>
-T nan_to_num(T x, double nan, double posinf, double neginf) {
+template <std::floating_point T> T nan_to_num(T x, double nan, double posinf, double neginf) {
   constexpr T limit = std::numeric_limits<T>::max();
   if (x != x) return static_cast<T>(nan);
   if (x > limit) return posinf != posinf ? limit : static_cast<T>(posinf);

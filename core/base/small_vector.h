@@ -11,8 +11,7 @@
 namespace cresset {
 
 /// Grows to any length; up to N elements live inside the object. T must be trivially copyable.
-template <class T, uint32_t N>
-class SmallVector {
+template <class T, uint32_t N> class SmallVector {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:

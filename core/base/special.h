@@ -25,10 +25,9 @@ inline double digamma(double x) {
   for (; x < 12; x += 1) sum -= 1 / x;
   const double z = 1 / (x * x);
   const double tail =
-      z * (1.0 / 12 -
-           z * (1.0 / 120 -
-                z * (1.0 / 252 -
-                     z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+      z * (1.0 / 12 - z * (1.0 / 120 -
+                           z * (1.0 / 252 -
+                                z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
   return sum + std::log(x) - 0.5 / x - (std::isinf(x) ? 0 : tail);
 }
 
@@ -43,18 +42,18 @@ inline double trigamma(double x) {
   for (; x < 15; x += 1) sum += 1 / (x * x);
   const double z = 1 / (x * x);
   const double tail =
-      z * (1.0 / 6 -
-           z * (1.0 / 30 -
-                z * (1.0 / 42 -
-                     z * (1.0 / 30 - z * (5.0 / 66 - z * (691.0 / 2730 - z * 7.0 / 6))))));
+      z *
+      (1.0 / 6 -
+       z * (1.0 / 30 -
+            z * (1.0 / 42 - z * (1.0 / 30 - z * (5.0 / 66 - z * (691.0 / 2730 - z * 7.0 / 6))))));
   return sum + (1 + 0.5 / x + tail) / x;
 }
 
 /// Hurwitz's zeta for q > 0, s > 1, by the Euler-Maclaurin formula.
 inline double zeta_positive(double s, double q) {
-  constexpr double bernoulli[] = {1.0 / 6,     -1.0 / 30,  1.0 / 42,       -1.0 / 30,  5.0 / 66,
-                                  -691.0 / 2730, 7.0 / 6,  -3617.0 / 510,  43867.0 / 798,
-                                  -174611.0 / 330};
+  constexpr double bernoulli[] = {1.0 / 6,       -1.0 / 30,      1.0 / 42, -1.0 / 30,
+                                  5.0 / 66,      -691.0 / 2730,  7.0 / 6,  -3617.0 / 510,
+                                  43867.0 / 798, -174611.0 / 330};
   double sum = 0;
   // Far enough for the expansion, or until the terms vanish, which is sooner for a large s.
   for (const double enough = 12 + s; q < enough; q += 1) {

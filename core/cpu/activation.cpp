@@ -28,8 +28,7 @@ void frexp(const Tensor& x, const Tensor& mantissa, const Tensor& exponent) {
 
 }  // namespace
 
-template <>
-const ActivationKernels& cpu_kernels<ActivationKernels>() {
+template <> const ActivationKernels& cpu_kernels<ActivationKernels>() {
   static constexpr ActivationKernels table = {.frexp = frexp};
   return table;
 }

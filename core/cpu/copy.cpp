@@ -17,8 +17,7 @@ struct Pair16 {
   uint64_t a, b;
 };
 
-template <class F>
-void visit_size(int64_t size, F&& f) {
+template <class F> void visit_size(int64_t size, F&& f) {
   switch (size) {
     case 1: return f.template operator()<uint8_t>();
     case 2: return f.template operator()<uint16_t>();
@@ -121,8 +120,7 @@ void copy_row(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t 
   }
 }
 
-template <class T>
-void copy_rows(const StridedCopy& c) {
+template <class T> void copy_rows(const StridedCopy& c) {
   int64_t last = static_cast<int64_t>(c.sizes.size()) - 1;
   int64_t n = c.sizes[last], to_step = c.to_strides[last], from_step = c.from_strides[last];
   Outer o = outer_dims(c, last, -1);
@@ -146,8 +144,7 @@ void copy_rows(const StridedCopy& c) {
 using Four32 = uint32_t __attribute__((vector_size(16)));
 using Two64 = uint64_t __attribute__((vector_size(16)));
 
-template <class V>
-V load_vector(const void* from) {
+template <class V> V load_vector(const void* from) {
   V v;
   std::memcpy(&v, from, sizeof(V));
   return v;
@@ -202,8 +199,7 @@ void copy_tile(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t
     for (int64_t k = 0; k < columns; ++k) to[j * to_step + k] = buffer[k][j];
 }
 
-template <class T>
-void copy_transposed(const StridedCopy& c, int64_t row_dim) {
+template <class T> void copy_transposed(const StridedCopy& c, int64_t row_dim) {
   int64_t last = static_cast<int64_t>(c.sizes.size()) - 1;
   int64_t rows = c.sizes[row_dim], columns = c.sizes[last];
   int64_t to_step = c.to_strides[row_dim], from_step = c.from_strides[last];
@@ -276,8 +272,7 @@ void triangle(const Tensor& from, const Tensor& to, int64_t diagonal, bool upper
 
 }  // namespace
 
-template <>
-const CopyKernels& cpu_kernels<CopyKernels>() {
+template <> const CopyKernels& cpu_kernels<CopyKernels>() {
   static constexpr CopyKernels table = {.strided = strided, .triangle = triangle};
   return table;
 }

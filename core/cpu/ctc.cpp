@@ -17,8 +17,7 @@ double log_add(double a, double b) {
 }
 
 /// One sample: its labels with blanks between, and its scores.
-template <class T>
-struct Sample {
+template <class T> struct Sample {
   const T* x;
   const int64_t* labels;
   int64_t time, states, step, width, blank;
@@ -38,8 +37,7 @@ struct Sample {
   bool skips(int64_t s) const { return s >= 2 && s % 2 && label(s) != label(s - 2); }
 };
 
-template <class T>
-double forward_sample(const Sample<T>& p, T* alpha) {
+template <class T> double forward_sample(const Sample<T>& p, T* alpha) {
   if (p.time == 0) return p.states == 1 ? 0 : -never;
   for (int64_t t = 0; t < p.time; ++t) {
     T* now = alpha + t * p.width;
@@ -91,8 +89,7 @@ void backward_sample(const Sample<T>& p, const T* alpha, double loss, double g, 
   }
 }
 
-template <class F>
-void by_dtype(const Tensor& t, F f) {
+template <class F> void by_dtype(const Tensor& t, F f) {
   if (t.dtype() == DType::Float32)
     f(float{});
   else
@@ -129,8 +126,7 @@ void backward(const CtcCall& c, const Tensor& g, const Tensor& dx) {
 
 }  // namespace
 
-template <>
-const CtcKernels& cpu_kernels<CtcKernels>() {
+template <> const CtcKernels& cpu_kernels<CtcKernels>() {
   static constexpr CtcKernels table = {.forward = forward, .backward = backward};
   return table;
 }

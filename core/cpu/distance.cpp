@@ -10,8 +10,7 @@
 namespace cresset {
 namespace {
 
-template <class T>
-T distance(const T* a, const T* b, int64_t n, double p) {
+template <class T> T distance(const T* a, const T* b, int64_t n, double p) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) {
     const double d = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
@@ -32,8 +31,7 @@ T distance(const T* a, const T* b, int64_t n, double p) {
 }
 
 /// Derivative of the distance y by a component whose difference is d.
-template <class T>
-double slope(double d, T y, double p) {
+template <class T> double slope(double d, T y, double p) {
   if (y == 0 || p == 0) return 0;
   const double sign = d > 0 ? 1 : d < 0 ? -1 : 0;
   if (p == 1) return sign;
@@ -44,8 +42,7 @@ double slope(double d, T y, double p) {
 }
 
 /// Calls f(row of a, row of b, index of the distance) in order, over the given rows of a.
-template <class F>
-void for_each_pair(const DistanceCall& c, int64_t lo, int64_t hi, F f) {
+template <class F> void for_each_pair(const DistanceCall& c, int64_t lo, int64_t hi, F f) {
   for (int64_t i = lo; i < hi; ++i) {
     const int64_t n = i / c.rows_a, row = i % c.rows_a;
     if (c.pairs) {
@@ -57,8 +54,7 @@ void for_each_pair(const DistanceCall& c, int64_t lo, int64_t hi, F f) {
   }
 }
 
-template <class F>
-void by_dtype(const Tensor& t, F f) {
+template <class F> void by_dtype(const Tensor& t, F f) {
   if (t.dtype() == DType::Float32)
     f(float{});
   else
@@ -100,8 +96,7 @@ void backward(const DistanceCall& c, const Tensor& grad, const Tensor& da, const
 
 }  // namespace
 
-template <>
-const DistanceKernels& cpu_kernels<DistanceKernels>() {
+template <> const DistanceKernels& cpu_kernels<DistanceKernels>() {
   static constexpr DistanceKernels table = {.forward = forward, .backward = backward};
   return table;
 }

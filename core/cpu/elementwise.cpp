@@ -126,8 +126,7 @@ void coalesce(Job& job) {
     bool merge = kept > 0;
     for (int k = 0; merge && k <= job.inputs; ++k) {
       const Lane& l = job.lanes[k];
-      if (l.used && !l.constant)
-        merge = l.strides[i] == l.strides[kept - 1] * job.shape[kept - 1];
+      if (l.used && !l.constant) merge = l.strides[i] == l.strides[kept - 1] * job.shape[kept - 1];
     }
     if (merge) {
       job.shape[kept - 1] *= job.shape[i];
@@ -183,8 +182,7 @@ struct Cursor {
 };
 
 // Calls f(cursor, done, run) for each run of innermost elements of [cursor, cursor + n).
-template <class F>
-void for_runs(const Job& job, Cursor c, int64_t n, F&& f) {
+template <class F> void for_runs(const Job& job, Cursor c, int64_t n, F&& f) {
   for (int64_t done = 0; done < n;) {
     int64_t run = std::min(n - done, job.shape[0] - c.at[0]);
     f(c, done, run);
@@ -212,8 +210,8 @@ void gather(const Job& job, Lane& l, const Cursor& c, int64_t n, char* dst) {
 void scatter(Job& job, const Cursor& c, int64_t n, const char* src) {
   Lane& l = job.out();
   for_runs(job, c, n, [&](const Cursor& at, int64_t done, int64_t run) {
-    job.store(src + static_cast<size_t>(done) * job.width, address(l, at.element(l)),
-              l.strides[0], run);
+    job.store(src + static_cast<size_t>(done) * job.width, address(l, at.element(l)), l.strides[0],
+              run);
   });
 }
 
@@ -244,67 +242,72 @@ void run_loop(const LoopRun& run, const void* const* in, void* out, int64_t n, c
   std::memcpy(static_cast<char*>(out) + skip, result, rest);
 }
 
-void run_range(Job& job, int64_t lo, int64_t hi) {
-  Scratch& buffers = scratch;
+/// Where the loop reads its inputs in one block, and which of them are padded buffers.
+struct Sources {
   const void* in[max_operands] = {};
   bool padded[max_operands] = {};
-  int64_t row = job.shape[0];
-  bool flat = job.shape.size() == 1;
-  bool in_place_out = job.out().direct && job.out().strides[0] == 1;
-  bool whole_range = flat && in_place_out && job.loop;
+};
+
+// Fills the buffers of constants for [lo, hi). Whether the loop can run over it in one go.
+bool prepare_sources(Job& job, Sources& s, int64_t lo, int64_t hi) {
+  bool one_go = job.shape.size() == 1 && job.loop && job.out().direct && job.out().strides[0] == 1;
   for (int k = 0; k < job.inputs; ++k) {
     Lane& l = job.lanes[k];
     if (!l.used) continue;
-    if (l.constant) {
-      int64_t cells = std::min<int64_t>(block, hi - lo + loop_block);
-      cells = std::min<int64_t>(block, (cells + loop_block - 1) / loop_block * loop_block);
-      fill_cells(buffers.buffer[k], l.number, job.width, cells);
-      in[k] = buffers.buffer[k];
-      padded[k] = true;
-      whole_range &= hi - lo <= block;
-    } else {
-      whole_range &= l.direct && l.strides[0] == 1;
+    if (!l.constant) {
+      one_go &= l.direct && l.strides[0] == 1;
+      continue;
     }
+    int64_t cells = (hi - lo + loop_block - 1) / loop_block * loop_block;
+    fill_cells(scratch.buffer[k], l.number, job.width, std::min(block, cells));
+    s.in[k] = scratch.buffer[k];
+    s.padded[k] = true;
+    one_go &= hi - lo <= block;
   }
-  if (whole_range) {
+  return one_go;
+}
+
+// Points the sources at n elements from the cursor: in place where they lie end to end.
+void locate_sources(Job& job, Sources& s, const Cursor& c, int64_t n) {
+  bool one_run = c.at[0] + n <= job.shape[0];
+  for (int k = 0; k < job.inputs; ++k) {
+    Lane& l = job.lanes[k];
+    if (!l.used || l.constant) continue;
+    s.padded[k] = !(one_run && l.direct && l.strides[0] == 1);
+    if (s.padded[k]) gather(job, l, c, n, scratch.buffer[k]);
+    s.in[k] = s.padded[k] ? scratch.buffer[k] : address(l, c.element(l));
+  }
+}
+
+// Computes n elements from the cursor.
+void run_block(Job& job, Sources& s, const Cursor& c, int64_t n) {
+  Lane& o = job.out();
+  locate_sources(job, s, c, n);
+  bool direct = o.direct && o.strides[0] == 1 && c.at[0] + n <= job.shape[0];
+  char* buffer = scratch.buffer[job.inputs];
+  void* out = direct ? address(o, c.element(o)) : buffer;
+  if (job.loop)
+    run_loop(job, s.in, out, n, s.padded, !direct);
+  else if (direct)
+    std::memcpy(out, s.in[0], static_cast<size_t>(n) * job.width);
+  if (!direct) scatter(job, c, n, job.loop ? buffer : static_cast<const char*>(s.in[0]));
+}
+
+void run_range(Job& job, int64_t lo, int64_t hi) {
+  Sources s;
+  if (prepare_sources(job, s, lo, hi)) {
     for (int k = 0; k < job.inputs; ++k)
-      if (job.lanes[k].used && !job.lanes[k].constant) in[k] = address(job.lanes[k], lo);
-    run_loop(job, in, address(job.out(), lo), hi - lo, padded, false);
+      if (job.lanes[k].used && !job.lanes[k].constant) s.in[k] = address(job.lanes[k], lo);
+    run_loop(job, s.in, address(job.out(), lo), hi - lo, s.padded, false);
     return;
   }
-  bool rows = row >= long_row;
   Cursor c;
   for (int64_t p = lo; p < hi;) {
     c.seek(job, p);
     int64_t n = std::min(block, hi - p);
-    bool one_run = c.at[0] + n <= row;
-    if (rows && !one_run) {
-      n = row - c.at[0];
-      one_run = true;
-    }
-    for (int k = 0; k < job.inputs; ++k) {
-      Lane& l = job.lanes[k];
-      if (!l.used || l.constant) continue;
-      padded[k] = !(one_run && l.direct && l.strides[0] == 1);
-      if (padded[k]) {
-        gather(job, l, c, n, buffers.buffer[k]);
-        in[k] = buffers.buffer[k];
-      } else {
-        in[k] = address(l, c.element(l));
-      }
-    }
-    bool direct_out = one_run && in_place_out;
-    void* out = direct_out ? address(job.out(), c.element(job.out()))
-                           : static_cast<void*>(buffers.buffer[job.inputs]);
-    if (job.loop) {
-      run_loop(job, in, out, n, padded, !direct_out);
-    } else if (direct_out) {
-      std::memcpy(out, in[0], static_cast<size_t>(n) * job.width);
-    }
-    if (!direct_out) {
-      const void* result = job.loop ? out : in[0];
-      scatter(job, c, n, static_cast<const char*>(result));
-    }
+    // Long rows are taken row by row, in place; short ones are packed into a block.
+    if (job.shape[0] >= long_row) n = std::min(n, job.shape[0] - c.at[0]);
+    run_block(job, s, c, n);
     p += n;
   }
 }
@@ -348,7 +351,8 @@ void run(Job& job, std::span<const Operand* const> in, const Tensor& out) {
     for (size_t i = out.sizes().size(); i-- > 0;) job.shape.push_back(out.sizes()[i]);
     set_strides(o, out, out);
     for (size_t k = 0; k < in.size(); ++k)
-      if (job.lanes[k].used && !job.lanes[k].constant) set_strides(job.lanes[k], in[k]->tensor(), out);
+      if (job.lanes[k].used && !job.lanes[k].constant)
+        set_strides(job.lanes[k], in[k]->tensor(), out);
     coalesce(job);
   }
   parallel_for(0, job.total, grain, [&](int64_t lo, int64_t hi) { run_range(job, lo, hi); });
@@ -423,8 +427,7 @@ void run_copy(const Operand& src, const Tensor& dst) {
 
 }  // namespace
 
-template <>
-const ElementwiseKernels& cpu_kernels<ElementwiseKernels>() {
+template <> const ElementwiseKernels& cpu_kernels<ElementwiseKernels>() {
   static constexpr ElementwiseKernels table = {.row = run_row, .copy = run_copy};
   return table;
 }

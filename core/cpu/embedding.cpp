@@ -7,16 +7,14 @@
 namespace cresset {
 namespace {
 
-template <class F>
-void visit_floating(DType dtype, F&& f) {
+template <class F> void visit_floating(DType dtype, F&& f) {
   visit_dtype(dtype, [&]<class T>() {
     if constexpr (!std::is_integral_v<T> && !requires { typename T::value_type; })
       f.template operator()<T>();
   });
 }
 
-template <class T>
-double norm_of(const T* row, int64_t n, double p) {
+template <class T> double norm_of(const T* row, int64_t n, double p) {
   double s = 0;
   if (std::isinf(p)) {
     for (int64_t c = 0; c < n; ++c) s = std::max(s, std::abs(static_cast<double>(row[c])));
@@ -63,8 +61,7 @@ void bag_argmax(const Tensor& weight, const Tensor& index, const Tensor& bag, co
 
 }  // namespace
 
-template <>
-const EmbeddingKernels& cpu_kernels<EmbeddingKernels>() {
+template <> const EmbeddingKernels& cpu_kernels<EmbeddingKernels>() {
   static constexpr EmbeddingKernels table = {.limit_norm = limit_norm, .bag_argmax = bag_argmax};
   return table;
 }

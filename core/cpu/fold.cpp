@@ -12,8 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cresset {
 namespace HWY_NAMESPACE {
 
-template <class T, Fold f>
-double row_loop(const T* x, int64_t n, T center) {
+template <class T, Fold f> double row_loop(const T* x, int64_t n, T center) {
   return fold_row<T, f>(x, n, center);
 }
 template <class T, Fold f>
@@ -23,8 +22,7 @@ void column_loop(const T* x, int64_t rows, int64_t stride, int64_t cols, const T
 }
 
 // Indexed by Fold.
-template <class T>
-static const FoldLoops<T>* loop_list() {
+template <class T> static const FoldLoops<T>* loop_list() {
   static constexpr FoldLoops<T> list[] = {
       {row_loop<T, Fold::Sum>, column_loop<T, Fold::Sum>},
       {row_loop<T, Fold::NanSum>, column_loop<T, Fold::NanSum>},
@@ -54,13 +52,11 @@ namespace cresset {
 HWY_EXPORT(f32_folds);
 HWY_EXPORT(f64_folds);
 
-template <>
-const FoldLoops<float>& fold_loops<float>(Fold f) {
+template <> const FoldLoops<float>& fold_loops<float>(Fold f) {
   static const FoldLoops<float>* list = HWY_DYNAMIC_DISPATCH(f32_folds)();
   return list[static_cast<int>(f)];
 }
-template <>
-const FoldLoops<double>& fold_loops<double>(Fold f) {
+template <> const FoldLoops<double>& fold_loops<double>(Fold f) {
   static const FoldLoops<double>* list = HWY_DYNAMIC_DISPATCH(f64_folds)();
   return list[static_cast<int>(f)];
 }

@@ -51,8 +51,7 @@ inline double fold_map_scalar(Fold f, double x, double center) {
   }
 }
 
-template <class T>
-struct FoldLoops {
+template <class T> struct FoldLoops {
   /// Folds n contiguous elements.
   double (*row)(const T* x, int64_t n, T center);
   /// acc[j] joins the fold over i < rows of x[i * stride + j], for j < cols. `center` has one
@@ -62,11 +61,8 @@ struct FoldLoops {
 };
 
 /// The loops of a fold for T = float or double, for the CPU that runs this.
-template <class T>
-const FoldLoops<T>& fold_loops(Fold f);
-template <>
-const FoldLoops<float>& fold_loops<float>(Fold f);
-template <>
-const FoldLoops<double>& fold_loops<double>(Fold f);
+template <class T> const FoldLoops<T>& fold_loops(Fold f);
+template <> const FoldLoops<float>& fold_loops<float>(Fold f);
+template <> const FoldLoops<double>& fold_loops<double>(Fold f);
 
 }  // namespace cresset

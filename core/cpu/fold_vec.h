@@ -19,26 +19,32 @@ namespace cresset {
 namespace HWY_NAMESPACE {
 
 /// What fold `f` does with one element, for a vector or a scalar; `c` is the centre.
-template <Fold f, class V>
-HWY_INLINE V fold_map(V x, V c) {
-  if constexpr (f == Fold::SumAbs || f == Fold::MaxAbs || f == Fold::MinAbs) return abs(x);
-  else if constexpr (f == Fold::SumSquares) return x * x;
-  else if constexpr (f == Fold::SumDeviations) return (x - c) * (x - c);
-  else if constexpr (f == Fold::NanSum) return select(x == x, x, V(0));
-  else return x;
+template <Fold f, class V> HWY_INLINE V fold_map(V x, V c) {
+  if constexpr (f == Fold::SumAbs || f == Fold::MaxAbs || f == Fold::MinAbs)
+    return abs(x);
+  else if constexpr (f == Fold::SumSquares)
+    return x * x;
+  else if constexpr (f == Fold::SumDeviations)
+    return (x - c) * (x - c);
+  else if constexpr (f == Fold::NanSum)
+    return select(x == x, x, V(0));
+  else
+    return x;
 }
 
-template <Fold f, class V>
-HWY_INLINE V fold_join(V a, V b) {
-  if constexpr (f == Fold::Prod) return a * b;
-  else if constexpr (fold_is_max(f)) return maximum(a, b);
-  else if constexpr (fold_is_min(f)) return minimum(a, b);
-  else return a + b;
+template <Fold f, class V> HWY_INLINE V fold_join(V a, V b) {
+  if constexpr (f == Fold::Prod)
+    return a * b;
+  else if constexpr (fold_is_max(f))
+    return maximum(a, b);
+  else if constexpr (fold_is_min(f))
+    return minimum(a, b);
+  else
+    return a + b;
 }
 
 /// Folds n contiguous elements. No lane adds more than 16 numbers in T; what lies above is double.
-template <class T, Fold f>
-HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
+template <class T, Fold f> HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
   using V = Vec<T>;
   constexpr int64_t w = V::width, block = 16 * 4 * w;
   const V c = V(static_cast<double>(center)), first = V(fold_identity(f));

@@ -16,13 +16,11 @@ constexpr int64_t kParallelWork = 64 * 64 * 32;
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-template <class T>
-MatrixView<T> transposed(MatrixView<T> x) {
+template <class T> MatrixView<T> transposed(MatrixView<T> x) {
   return {x.data, x.cols, x.rows, x.col_stride, x.row_stride};
 }
 
-template <class T>
-void scale(MatrixView<T> c, T beta) {
+template <class T> void scale(MatrixView<T> c, T beta) {
   for (int64_t i = 0; i < c.rows; ++i) {
     for (int64_t j = 0; j < c.cols; ++j) {
       T& x = c.data[i * c.row_stride + j * c.col_stride];
@@ -54,8 +52,7 @@ Grid choose_grid(int64_t m, int64_t n, GemmTarget tile, int64_t threads) {
   return best;
 }
 
-template <class T>
-GemmBlocks choose_blocks(int64_t m, int64_t n, int64_t k, GemmTarget tile) {
+template <class T> GemmBlocks choose_blocks(int64_t m, int64_t n, int64_t k, GemmTarget tile) {
   constexpr int64_t kDepth = 256, kRows = 96, kColBytes = 4096;
   int64_t cols = std::max<int64_t>(kColBytes / sizeof(T), tile.tile_cols);
   return {std::min(kRows, m), std::min(round_up(n, tile.tile_cols), cols), std::min(kDepth, k)};
@@ -93,12 +90,26 @@ void run_own(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
       const int64_t m1 = std::min(m, (r + 1) * row_tiles / grid.rows * tile.tile_rows);
       const int64_t n0 = s * col_tiles / grid.cols * tile.tile_cols;
       const int64_t n1 = std::min(n, (s + 1) * col_tiles / grid.cols * tile.tile_cols);
-      run_gemm_piece(GemmPiece<T>{a.data + m0 * a.row_stride, b.data + n0 * b.col_stride,
-                                  c.data + m0 * c.row_stride + n0 * c.col_stride, m1 - m0,
-                                  n1 - n0, k, a.row_stride, a.col_stride, b.row_stride,
-                                  b.col_stride, c.row_stride, c.col_stride, alpha, beta, blocks,
-                                  buffer + i * room, buffer + i * room + a_room, direct_a,
-                                  direct_b, row_bias != nullptr ? row_bias + m0 : nullptr});
+      run_gemm_piece(GemmPiece<T>{a.data + m0 * a.row_stride,
+                                  b.data + n0 * b.col_stride,
+                                  c.data + m0 * c.row_stride + n0 * c.col_stride,
+                                  m1 - m0,
+                                  n1 - n0,
+                                  k,
+                                  a.row_stride,
+                                  a.col_stride,
+                                  b.row_stride,
+                                  b.col_stride,
+                                  c.row_stride,
+                                  c.col_stride,
+                                  alpha,
+                                  beta,
+                                  blocks,
+                                  buffer + i * room,
+                                  buffer + i * room + a_room,
+                                  direct_a,
+                                  direct_b,
+                                  row_bias != nullptr ? row_bias + m0 : nullptr});
     }
   });
 }
@@ -124,8 +135,8 @@ void gemm_own_bias(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c
 
 template void gemm_own_bias(MatrixView<const float>, MatrixView<const float>, MatrixView<float>,
                             const float*);
-template void gemm_own_bias(MatrixView<const double>, MatrixView<const double>,
-                            MatrixView<double>, const double*);
+template void gemm_own_bias(MatrixView<const double>, MatrixView<const double>, MatrixView<double>,
+                            const double*);
 template void gemm_own(MatrixView<const float>, MatrixView<const float>, MatrixView<float>, float,
                        float);
 template void gemm_own(MatrixView<const double>, MatrixView<const double>, MatrixView<double>,
@@ -193,8 +204,7 @@ void gemm_f64(MatrixView<const double> a, MatrixView<const double> b, MatrixView
 namespace {
 
 /// One product of a batch as views.
-template <class T, class Run>
-void run_batched(const BatchedGemm<T>& p, Run&& run) {
+template <class T, class Run> void run_batched(const BatchedGemm<T>& p, Run&& run) {
   auto one = [&](int64_t i) {
     run(MatrixView<const T>{p.a + i * p.a_batch_stride, p.m, p.k, p.a_row_stride, p.a_col_stride},
         MatrixView<const T>{p.b + i * p.b_batch_stride, p.k, p.n, p.b_row_stride, p.b_col_stride},
@@ -207,10 +217,9 @@ void run_batched(const BatchedGemm<T>& p, Run&& run) {
     for (int64_t i = 0; i < p.batch; ++i) one(i);
     return;
   }
-  parallel_for(0, p.batch, std::max<int64_t>(1, kParallelWork / work),
-               [&](int64_t lo, int64_t hi) {
-                 for (int64_t i = lo; i < hi; ++i) one(i);
-               });
+  parallel_for(0, p.batch, std::max<int64_t>(1, kParallelWork / work), [&](int64_t lo, int64_t hi) {
+    for (int64_t i = lo; i < hi; ++i) one(i);
+  });
 }
 
 }  // namespace

@@ -7,8 +7,7 @@ namespace cresset {
 
 /// A matrix of `rows` x `cols` elements; element (i, j) is `data[i * row_stride + j * col_stride]`.
 /// Strides are never negative; inputs may overlap or be expanded (stride 0), outputs may not.
-template <class T>
-struct MatrixView {
+template <class T> struct MatrixView {
   T* data;
   int64_t rows, cols, row_stride, col_stride;
 };
@@ -25,8 +24,7 @@ template <class T>
 void gemm_any(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T alpha, T beta);
 
 /// `batch` products of [m, k] by [k, n]; strides count elements and may be 0 for the inputs.
-template <class T>
-struct BatchedGemm {
+template <class T> struct BatchedGemm {
   const T* a;
   const T* b;
   T* c;
@@ -39,8 +37,7 @@ struct BatchedGemm {
 
 void gemm_batched_f32(const BatchedGemm<float>& p);
 void gemm_batched_f64(const BatchedGemm<double>& p);
-template <class T>
-void gemm_batched_any(const BatchedGemm<T>& p);
+template <class T> void gemm_batched_any(const BatchedGemm<T>& p);
 
 /// The own SIMD kernels that the functions above choose from; for float and double.
 template <class T>

@@ -10,14 +10,11 @@
 namespace cresset {
 namespace {
 
-template <class T>
-struct IsComplex : std::false_type {};
-template <class R>
-struct IsComplex<std::complex<R>> : std::true_type {};
+template <class T> struct IsComplex : std::false_type {};
+template <class R> struct IsComplex<std::complex<R>> : std::true_type {};
 
 /// acc + x * y with wrap-around for integers and without the NaN repair of complex products.
-template <class T>
-T multiply_add(T acc, T x, T y) {
+template <class T> T multiply_add(T acc, T x, T y) {
   if constexpr (std::is_same_v<T, bool>) {
     return acc || (x && y);
   } else if constexpr (std::is_integral_v<T>) {
@@ -33,8 +30,7 @@ T multiply_add(T acc, T x, T y) {
 }
 
 /// A row of C: sums[j] += sum over p of a[p] * b[p, j] for the columns [0, cols).
-template <class T>
-void add_row(const T* a, int64_t a_step, MatrixView<const T> b, T* sums) {
+template <class T> void add_row(const T* a, int64_t a_step, MatrixView<const T> b, T* sums) {
   for (int64_t p = 0; p < b.rows; ++p) {
     const T x = a[p * a_step];
     const T* row = b.data + p * b.row_stride;
@@ -81,8 +77,7 @@ void gemm_any(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T a
   });
 }
 
-template <class T>
-void gemm_batched_any(const BatchedGemm<T>& p) {
+template <class T> void gemm_batched_any(const BatchedGemm<T>& p) {
   const int64_t work = std::max<int64_t>(1, p.m * p.n * p.k);
   const bool split_batch = p.batch >= num_threads() || work < 16384;
   auto run = [&](int64_t lo, int64_t hi) {
@@ -97,8 +92,8 @@ void gemm_batched_any(const BatchedGemm<T>& p) {
   parallel_for(0, p.batch, std::max<int64_t>(1, 16384 / work), run);
 }
 
-#define CRESSET_GEMM_ANY(T)                                                                     \
-  template void gemm_any(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T);        \
+#define CRESSET_GEMM_ANY(T)                                                              \
+  template void gemm_any(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, T, T); \
   template void gemm_batched_any(const BatchedGemm<T>&);
 CRESSET_GEMM_ANY(bool)
 CRESSET_GEMM_ANY(uint8_t)

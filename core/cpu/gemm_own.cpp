@@ -22,8 +22,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// One block [rows x k] @ [k x cols] of a piece, with A and B each packed or used in place.
-template <class T>
-struct Block {
+template <class T> struct Block {
   const T* a;
   const T* b;
   T* c;
@@ -48,8 +47,7 @@ using TileFn = void (*)(int64_t k, const StridedRows<T>& a, bool packed, const E
                         const TileOut<T>& out);
 
 /// The tile function of `rows` rows.
-template <class T, int kV, int kR = TileShape<T>::kRows>
-TileFn<T> tile_of(int rows) {
+template <class T, int kV, int kR = TileShape<T>::kRows> TileFn<T> tile_of(int rows) {
   if constexpr (kR > 1) {
     if (rows < kR) return tile_of<T, kV, kR - 1>(rows);
   }
@@ -88,8 +86,7 @@ void pack_a_block(const GemmPiece<T>& g, const T* a, int64_t rows, int64_t k, T*
 }
 
 /// Computes the whole piece with the calling thread.
-template <class T>
-void run_piece(const GemmPiece<T>& g) {
+template <class T> void run_piece(const GemmPiece<T>& g) {
   using Shape = TileShape<T>;
   const GemmBlocks blocks = g.blocks;
   const int64_t k_blocks = (g.k + blocks.k - 1) / blocks.k;
@@ -101,16 +98,20 @@ void run_piece(const GemmPiece<T>& g) {
       if (!g.direct_b) {
         for (int64_t j = 0; j < cols; j += Shape::kCols) {
           const int width = static_cast<int>(std::min<int64_t>(Shape::kCols, cols - j));
-          pack_panel(b + j * g.b_col, g.b_col, g.b_row, width, k, g.packed_b + j * k,
-                     Shape::kCols);
+          pack_panel(b + j * g.b_col, g.b_col, g.b_row, width, k, g.packed_b + j * k, Shape::kCols);
         }
       }
       for (int64_t ic = 0; ic < g.m; ic += blocks.m) {
         const int64_t rows = std::min(blocks.m, g.m - ic);
         const T* bias = kb == 0 && g.row_bias != nullptr ? g.row_bias + ic : nullptr;
-        const Block<T> block{g.a + ic * g.a_row + p0 * g.a_col, b,
-                             g.c + ic * g.c_row + jc * g.c_col, rows, cols, k,
-                             kb == 0 ? g.beta : T(1), bias};
+        const Block<T> block{g.a + ic * g.a_row + p0 * g.a_col,
+                             b,
+                             g.c + ic * g.c_row + jc * g.c_col,
+                             rows,
+                             cols,
+                             k,
+                             kb == 0 ? g.beta : T(1),
+                             bias};
         if (!g.direct_a) pack_a_block(g, block.a, rows, k, g.packed_a);
         const T* packed_a = g.direct_a ? nullptr : g.packed_a;
         for (int64_t j = 0; j < cols; j += Shape::kCols) {
@@ -135,10 +136,7 @@ void run_piece(const GemmPiece<T>& g) {
 void run_piece_f32(const GemmPiece<float>& g) { run_piece(g); }
 void run_piece_f64(const GemmPiece<double>& g) { run_piece(g); }
 
-template <class T>
-GemmTarget target_of() {
-  return {TileShape<T>::kRows, TileShape<T>::kCols};
-}
+template <class T> GemmTarget target_of() { return {TileShape<T>::kRows, TileShape<T>::kCols}; }
 GemmTarget target_f32() { return target_of<float>(); }
 GemmTarget target_f64() { return target_of<double>(); }
 
@@ -154,20 +152,16 @@ HWY_EXPORT(run_piece_f64);
 HWY_EXPORT(target_f32);
 HWY_EXPORT(target_f64);
 
-template <>
-GemmTarget gemm_target<float>() {
+template <> GemmTarget gemm_target<float>() {
   static const GemmTarget target = HWY_DYNAMIC_DISPATCH(target_f32)();
   return target;
 }
-template <>
-GemmTarget gemm_target<double>() {
+template <> GemmTarget gemm_target<double>() {
   static const GemmTarget target = HWY_DYNAMIC_DISPATCH(target_f64)();
   return target;
 }
 void run_gemm_piece(const GemmPiece<float>& piece) { HWY_DYNAMIC_DISPATCH(run_piece_f32)(piece); }
-void run_gemm_piece(const GemmPiece<double>& piece) {
-  HWY_DYNAMIC_DISPATCH(run_piece_f64)(piece);
-}
+void run_gemm_piece(const GemmPiece<double>& piece) { HWY_DYNAMIC_DISPATCH(run_piece_f64)(piece); }
 
 }  // namespace cresset
 #endif

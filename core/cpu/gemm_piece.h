@@ -18,8 +18,7 @@ struct GemmBlocks {
 /// C = alpha * A @ B + beta * C for one rectangle of C, plus `row_bias[i]` in row i unless null;
 /// then beta is 0. `packed_a` has room for blocks.m * blocks.k
 /// elements and `packed_b` for blocks.k * blocks.n (rounded up to tiles), or one panel if direct.
-template <class T>
-struct GemmPiece {
+template <class T> struct GemmPiece {
   const T* a;
   const T* b;
   T* c;
@@ -33,19 +32,15 @@ struct GemmPiece {
   const T* row_bias;
 };
 
-template <class T>
-GemmTarget gemm_target();
-template <>
-GemmTarget gemm_target<float>();
-template <>
-GemmTarget gemm_target<double>();
+template <class T> GemmTarget gemm_target();
+template <> GemmTarget gemm_target<float>();
+template <> GemmTarget gemm_target<double>();
 
 void run_gemm_piece(const GemmPiece<float>& piece);
 void run_gemm_piece(const GemmPiece<double>& piece);
 
 /// y = alpha * A @ x + beta * y for adjacent x; one of A's strides is 1.
-template <class T>
-struct GemvPiece {
+template <class T> struct GemvPiece {
   const T* a;
   const T* x;
   T* y;

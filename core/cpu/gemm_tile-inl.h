@@ -16,8 +16,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Tile of kRows x kCols elements of C that lives in registers; two vectors wide.
-template <class T>
-struct TileShape {
+template <class T> struct TileShape {
   static constexpr int kLanes = static_cast<int>(hn::MaxLanes(hn::ScalableTag<T>()));
   static constexpr int kRows = HWY_MAX_BYTES >= 64 ? 12 : HWY_MAX_BYTES >= 32 ? 6 : 4;
   static constexpr int kVecs = 2;
@@ -25,8 +24,7 @@ struct TileShape {
 };
 
 /// Where a tile's result goes and how it is scaled; `bias`, unless null, is one number per row.
-template <class T>
-struct TileOut {
+template <class T> struct TileOut {
   T* c;
   int64_t row_stride, col_stride;
   int rows, cols;
@@ -35,16 +33,14 @@ struct TileOut {
 };
 
 /// Rows of A that were packed: kR elements for each step along k.
-template <class T, int kR>
-struct PackedRows {
+template <class T, int kR> struct PackedRows {
   const T* at;
   T element(int i) const { return at[i]; }
   void advance() { at += kR; }
 };
 
 /// Rows of A in place.
-template <class T>
-struct StridedRows {
+template <class T> struct StridedRows {
   const T* at;
   int64_t row, step;
   T element(int i) const { return at[i * row]; }
@@ -52,8 +48,7 @@ struct StridedRows {
 };
 
 /// Rows of B at equal distances.
-template <class T>
-struct EvenPanel {
+template <class T> struct EvenPanel {
   const T* at;
   int64_t step;
   const T* row() const { return at; }
@@ -61,8 +56,7 @@ struct EvenPanel {
 };
 
 /// Rows of B at any distances from one base: a convolution's view of its padded input.
-template <class T>
-struct OffsetPanel {
+template <class T> struct OffsetPanel {
   const T* base;
   const int64_t* offset;
   const T* row() const { return base + *offset; }
@@ -70,8 +64,7 @@ struct OffsetPanel {
 };
 
 /// Stores a tile whose columns are not adjacent; `tile` is kCols wide.
-template <class T>
-void store_scattered(const T* HWY_RESTRICT tile, const TileOut<T>& out) {
+template <class T> void store_scattered(const T* HWY_RESTRICT tile, const TileOut<T>& out) {
   for (int i = 0; i < out.rows; ++i) {
     const T* from = tile + i * TileShape<T>::kCols;
     T* to = out.c + i * out.row_stride;

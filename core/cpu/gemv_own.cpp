@@ -14,15 +14,13 @@ namespace cresset {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class T>
-void store_result(const GemvPiece<T>& g, int64_t i, T sum) {
+template <class T> void store_result(const GemvPiece<T>& g, int64_t i, T sum) {
   T& y = g.y[i * g.y_stride];
   y = g.beta == T(0) ? g.alpha * sum : g.alpha * sum + g.beta * y;
 }
 
 /// kR rows times x; each row has two running sums so that additions overlap.
-template <int kR, class T>
-void dot_rows(const GemvPiece<T>& g, int64_t first) {
+template <int kR, class T> void dot_rows(const GemvPiece<T>& g, int64_t first) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
@@ -47,8 +45,7 @@ void dot_rows(const GemvPiece<T>& g, int64_t first) {
   }
 }
 
-template <class T>
-void gemv_rows(const GemvPiece<T>& g) {
+template <class T> void gemv_rows(const GemvPiece<T>& g) {
   int64_t i = 0;
   for (; i + 4 <= g.rows; i += 4) dot_rows<4>(g, i);
   for (; i < g.rows; ++i) dot_rows<1>(g, i);
@@ -76,8 +73,7 @@ void add_columns(const T* HWY_RESTRICT a, int64_t a_col, const T* HWY_RESTRICT x
   }
 }
 
-template <class T>
-void gemv_columns(const GemvPiece<T>& g) {
+template <class T> void gemv_columns(const GemvPiece<T>& g) {
   constexpr int64_t kBlock = 1024;
   HWY_ALIGN T sums[kBlock];
   for (int64_t i = 0; i < g.rows; i += kBlock) {
@@ -92,8 +88,7 @@ void gemv_columns(const GemvPiece<T>& g) {
   }
 }
 
-template <class T>
-void run_gemv(const GemvPiece<T>& g) {
+template <class T> void run_gemv(const GemvPiece<T>& g) {
   g.a_col == 1 ? gemv_rows(g) : gemv_columns(g);
 }
 void run_gemv_f32(const GemvPiece<float>& g) { run_gemv(g); }

@@ -108,8 +108,7 @@ Taps taps_of(double g, int64_t size, const GridCall& call) {
 }
 
 /// The taps of all dims of a position (first spatial dim first), unused dims with one tap.
-template <class T>
-struct Position {
+template <class T> struct Position {
   Taps taps[max_dims];
   int64_t strides[max_dims] = {};
 
@@ -131,8 +130,7 @@ struct Position {
   }
 
   /// Calls f(offset, i, j, k) for every tap inside the image.
-  template <class F>
-  void each(F f) const {
+  template <class F> void each(F f) const {
     for (int i = 0; i < taps[0].count; ++i)
       for (int j = 0; j < taps[1].count; ++j)
         for (int k = 0; k < taps[2].count; ++k) {
@@ -162,8 +160,7 @@ struct Sizes {
   }
 };
 
-template <class T>
-void forward_of(const GridCall& call, const Tensor& out) {
+template <class T> void forward_of(const GridCall& call, const Tensor& out) {
   const Sizes s(call);
   const T *x = call.x->data<T>(), *grid = call.grid->data<T>();
   T* y = out.data<T>();
@@ -184,8 +181,7 @@ void forward_of(const GridCall& call, const Tensor& out) {
 }
 
 template <class T>
-void backward_of(const GridCall& call, const Tensor& grad, const Tensor& dx,
-                 const Tensor& dgrid) {
+void backward_of(const GridCall& call, const Tensor& grad, const Tensor& dx, const Tensor& dgrid) {
   const Sizes s(call);
   const T *x = call.x->data<T>(), *grid = call.grid->data<T>(), *g = grad.data<T>();
   T *to_x = dx.data<T>(), *to_grid = dgrid.data<T>();
@@ -224,8 +220,7 @@ void backward(const GridCall& call, const Tensor& g, const Tensor& dx, const Ten
 
 }  // namespace
 
-template <>
-const GridKernels& cpu_kernels<GridKernels>() {
+template <> const GridKernels& cpu_kernels<GridKernels>() {
   static constexpr GridKernels table = {.forward = forward, .backward = backward};
   return table;
 }

@@ -91,8 +91,7 @@ void write_rows(const Tensor& self, const Tensor& index, const Tensor& src, RowS
     write([bytes](char* a, const char* b) { std::memcpy(a, b, bytes); });
 }
 
-template <class T>
-void add_to(T* to, const T* from, T alpha, bool scale, int64_t n) {
+template <class T> void add_to(T* to, const T* from, T alpha, bool scale, int64_t n) {
   if constexpr (std::is_same_v<T, bool>) {
     for (int64_t i = 0; i < n; ++i) to[i] = to[i] || (from[i] && alpha);
   } else {
@@ -110,8 +109,7 @@ void add_to(T* to, const T* from, T alpha, bool scale, int64_t n) {
   }
 }
 
-template <class T>
-T number(const Scalar& s) {
+template <class T> T number(const Scalar& s) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(s.to_int());
   else if constexpr (requires { typename T::value_type; })
@@ -119,17 +117,14 @@ T number(const Scalar& s) {
   else
     return static_cast<T>(static_cast<float>(s.to_double()));
 }
-template <>
-double number<double>(const Scalar& s) {
-  return s.to_double();
-}
+template <> double number<double>(const Scalar& s) { return s.to_double(); }
 
 // Rows come in random order: the memory of a later one is asked for while this one is added.
 constexpr int64_t ahead = 4;
-template <class T>
-void fetch(const T* row, int64_t n) {
+template <class T> void fetch(const T* row, int64_t n) {
   const char* p = reinterpret_cast<const char*>(row);
-  for (int64_t i = 0; i < n * static_cast<int64_t>(sizeof(T)); i += 64) __builtin_prefetch(p + i, 1);
+  for (int64_t i = 0; i < n * static_cast<int64_t>(sizeof(T)); i += 64)
+    __builtin_prefetch(p + i, 1);
 }
 
 // Each element of self is written by one thread, in the order of j: the sum is deterministic.
@@ -143,8 +138,8 @@ void add_rows(const Tensor& self, const Tensor& index, const Tensor& src, const 
     const T a = number<T>(alpha);
     const bool scale = !alpha.equals(1);
     auto add = [&](int64_t o, int64_t j, int64_t column, int64_t width) {
-      add_to(to + (o * s.n + at[j]) * s.inner + column,
-             from + (o * count + j) * s.inner + column, a, scale, width);
+      add_to(to + (o * s.n + at[j]) * s.inner + column, from + (o * count + j) * s.inner + column,
+             a, scale, width);
     };
     if (s.outer > 1) {
       parallel_for(0, s.outer, std::max<int64_t>(1, grain / (count * s.inner)),
@@ -172,8 +167,7 @@ void add_rows(const Tensor& self, const Tensor& index, const Tensor& src, const 
 }
 
 // a where c is not 0, else b, without a branch: masks are seldom predictable.
-template <class T>
-T chosen(uint8_t c, T a, T b) {
+template <class T> T chosen(uint8_t c, T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     const T keep = static_cast<T>(-static_cast<T>(c != 0));
     return static_cast<T>(b ^ ((a ^ b) & keep));
@@ -219,10 +213,7 @@ void where(const Tensor& condition, const Tensor& a, const Tensor& b, const Tens
   });
 }
 
-template <class T>
-bool is_nonzero(const T& x) {
-  return x != T(0);
-}
+template <class T> bool is_nonzero(const T& x) { return x != T(0); }
 
 void count_nonzero(const Tensor& x, std::vector<int64_t>* counts) {
   const int64_t n = x.numel(), blocks = (n + nonzero_block - 1) / nonzero_block;
@@ -278,8 +269,7 @@ void nonzero(const Tensor& x, const std::vector<int64_t>& counts, const Tensor& 
 
 }  // namespace
 
-template <>
-const IndexingKernels& cpu_kernels<IndexingKernels>() {
+template <> const IndexingKernels& cpu_kernels<IndexingKernels>() {
   static constexpr IndexingKernels table = {.range = range,
                                             .wrap = wrap,
                                             .linear = linear,

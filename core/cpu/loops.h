@@ -35,19 +35,14 @@ constexpr bool class_has(DTypeClass cls, Compute compute) {
   switch (cls) {
     case DTypeClass::number:
     case DTypeClass::number_nobool:
-    case DTypeClass::logical:
-      return true;
+    case DTypeClass::logical: return true;
     case DTypeClass::real:
-    case DTypeClass::real_nobool:
-      return floats || ints;
+    case DTypeClass::real_nobool: return floats || ints;
     case DTypeClass::floating:
-    case DTypeClass::floating_only:
-      return floats;
-    case DTypeClass::floating_complex:
-      return !ints;
+    case DTypeClass::floating_only: return floats;
+    case DTypeClass::floating_complex: return !ints;
     case DTypeClass::integral:
-    case DTypeClass::integer:
-      return ints;
+    case DTypeClass::integer: return ints;
   }
   return false;
 }

@@ -7,8 +7,7 @@
 #define ROW_CALL inline __attribute__((always_inline))
 #include "core/ops/row_structs.h"
 
-template <class R>
-R load_row(const void* params) {
+template <class R> R load_row(const void* params) {
   R row;
   if constexpr (!std::is_empty_v<R>) std::memcpy(&row, params, sizeof(R));
   return row;
@@ -60,8 +59,7 @@ void backward_loop(const void* const* in, void* out, const void* params, int64_t
   }
 }
 
-template <class V, Compute compute, class R, Row id>
-constexpr loops_detail::LoopSet loops_of() {
+template <class V, Compute compute, class R, Row id> constexpr loops_detail::LoopSet loops_of() {
   constexpr RowInfo info = row_info(id);
   static_assert(info.param_count == 0 || sizeof(R) == info.param_count * sizeof(double));
   loops_detail::LoopSet set;
@@ -76,8 +74,7 @@ constexpr loops_detail::LoopSet loops_of() {
   return set;
 }
 
-template <class V, Compute compute>
-const loops_detail::LoopSet* loop_table() {
+template <class V, Compute compute> const loops_detail::LoopSet* loop_table() {
   static constexpr loops_detail::LoopSet table[] = {
 #define ROW_NAME(name) loops_of<V, compute, name##_row, Row::name>(),
 #include "core/ops/elementwise.def"

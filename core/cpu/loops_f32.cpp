@@ -28,9 +28,7 @@ namespace cresset {
 
 HWY_EXPORT(f32_table);
 
-const loops_detail::LoopSet* loops_detail::f32_loops() {
-  return HWY_DYNAMIC_DISPATCH(f32_table)();
-}
+const loops_detail::LoopSet* loops_detail::f32_loops() { return HWY_DYNAMIC_DISPATCH(f32_table)(); }
 
 }  // namespace cresset
 #endif

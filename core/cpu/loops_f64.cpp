@@ -28,9 +28,7 @@ namespace cresset {
 
 HWY_EXPORT(f64_table);
 
-const loops_detail::LoopSet* loops_detail::f64_loops() {
-  return HWY_DYNAMIC_DISPATCH(f64_table)();
-}
+const loops_detail::LoopSet* loops_detail::f64_loops() { return HWY_DYNAMIC_DISPATCH(f64_table)(); }
 
 }  // namespace cresset
 #endif

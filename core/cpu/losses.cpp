@@ -23,16 +23,14 @@ namespace HWY_NAMESPACE {
 constexpr int64_t loss_chunk = 4096;  // elements per piece of work, and per partial sum
 
 /// `count` elements from p, the rest of the vector filled with `padding`.
-template <class T>
-HWY_INLINE Vec<T> load_part(const T* p, int64_t count, T padding) {
+template <class T> HWY_INLINE Vec<T> load_part(const T* p, int64_t count, T padding) {
   constexpr int width = Vec<T>::width;
   if (count >= width) return Vec<T>::load(p);
   T part[width];
   for (int i = 0; i < width; ++i) part[i] = i < count ? p[i] : padding;
   return Vec<T>::load(part);
 }
-template <class T>
-HWY_INLINE void store_part(Vec<T> v, T* p, int64_t count) {
+template <class T> HWY_INLINE void store_part(Vec<T> v, T* p, int64_t count) {
   constexpr int width = Vec<T>::width;
   if (count >= width) {
     store(v, p);
@@ -42,21 +40,18 @@ HWY_INLINE void store_part(Vec<T> v, T* p, int64_t count) {
   store(v, part);
   std::copy_n(part, count, p);
 }
-template <class T>
-HWY_INLINE T lane_sum(Vec<T> v) {
+template <class T> HWY_INLINE T lane_sum(Vec<T> v) {
   return hn::GetLane(hn::SumOfLanes(typename Vec<T>::D(), v.v));
 }
 
 // ---- rows of scores
 
 /// log sum exp of n neighbouring scores.
-template <class T>
-T row_log_sum_exp(const T* x, int64_t n) {
+template <class T> T row_log_sum_exp(const T* x, int64_t n) {
   using V = Vec<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   V most = lowest;
-  for (int64_t i = 0; i < n; i += V::width)
-    most = maximum(most, load_part(x + i, n - i, lowest));
+  for (int64_t i = 0; i < n; i += V::width) most = maximum(most, load_part(x + i, n - i, lowest));
   T lanes[V::width], m = lowest;
   store(most, lanes);
   for (T lane : lanes) m = lane > m || lane != lane ? lane : m;
@@ -84,8 +79,7 @@ void column_log_sum_exp(const T* x, int64_t classes, int64_t stride, int64_t cou
 }
 
 /// Calls f(n, s, count) on pieces of rows: single rows when inner is 1, else one vector of them.
-template <class T, class F>
-void for_each_rows(const ClassLoss& in, F f) {
+template <class T, class F> void for_each_rows(const ClassLoss& in, F f) {
   const int64_t width = in.inner == 1 ? 1 : Vec<T>::width;
   const int64_t pieces = (in.inner + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, loss_chunk / std::max<int64_t>(1, in.classes * width));
@@ -97,8 +91,7 @@ void for_each_rows(const ClassLoss& in, F f) {
   });
 }
 
-template <class T>
-void log_sum_exp_rows(const ClassLoss& in, T* lse) {
+template <class T> void log_sum_exp_rows(const ClassLoss& in, T* lse) {
   const T* x = in.scores.data<T>();
   for_each_rows<T>(in, [&](int64_t n, int64_t s, int64_t count) HWY_ATTR {
     const T* first = x + n * in.classes * in.inner + s;
@@ -110,8 +103,7 @@ void log_sum_exp_rows(const ClassLoss& in, T* lse) {
 }
 
 /// The weights of a loss: of each class, and their sum.
-template <class T>
-struct ClassWeights {
+template <class T> struct ClassWeights {
   const T* w;
   T sum;
   explicit ClassWeights(const ClassLoss& in) : w(nullptr), sum(static_cast<T>(in.classes)) {
@@ -124,8 +116,7 @@ struct ClassWeights {
   T of(int64_t c) const { return w ? w[c] : T(1); }
 };
 
-template <class T>
-void class_loss_of(const ClassLoss& in, const ClassLossOut& out) {
+template <class T> void class_loss_of(const ClassLoss& in, const ClassLossOut& out) {
   const ClassWeights<T> weights(in);
   const T* x = in.scores.data<T>();
   const int64_t* target = in.target.data<int64_t>();
@@ -216,18 +207,15 @@ void class_loss_backward_of(const ClassLoss& in, const ClassLossOut& saved, cons
 
 // ---- losses of a difference
 
-template <class V>
-HWY_INLINE V difference_loss(Difference kind, V d, double p) {
+template <class V> HWY_INLINE V difference_loss(Difference kind, V d, double p) {
   switch (kind) {
     case Difference::squared: return d * d;
     case Difference::absolute: return abs(d);
-    case Difference::smooth_l1:
-      return select(abs(d) < p, d * d * (0.5 / p), abs(d) - 0.5 * p);
+    case Difference::smooth_l1: return select(abs(d) < p, d * d * (0.5 / p), abs(d) - 0.5 * p);
     default: return select(abs(d) <= p, 0.5 * d * d, p * (abs(d) - 0.5 * p));
   }
 }
-template <class V>
-HWY_INLINE V difference_slope(Difference kind, V d, double p) {
+template <class V> HWY_INLINE V difference_slope(Difference kind, V d, double p) {
   switch (kind) {
     case Difference::squared: return d + d;
     case Difference::absolute: return sign(d);
@@ -237,8 +225,8 @@ HWY_INLINE V difference_slope(Difference kind, V d, double p) {
 }
 
 template <class T>
-void difference_of(Difference kind, double p, Reduction reduction, const Tensor& x,
-                   const Tensor& t, const Tensor& out) {
+void difference_of(Difference kind, double p, Reduction reduction, const Tensor& x, const Tensor& t,
+                   const Tensor& out) {
   using V = Vec<T>;
   const T *a = x.data<T>(), *b = t.data<T>();
   T* to = out.data<T>();
@@ -291,8 +279,7 @@ void difference_backward_of(Difference kind, double p, Reduction reduction, cons
 
 // ---- by dtype
 
-template <class F>
-void by_dtype(const Tensor& t, F f) {
+template <class F> void by_dtype(const Tensor& t, F f) {
   if (t.dtype() == DType::Float32)
     f(float{});
   else
@@ -338,8 +325,7 @@ namespace cresset {
 
 HWY_EXPORT(loss_table);
 
-template <>
-const LossKernels& cpu_kernels<LossKernels>() {
+template <> const LossKernels& cpu_kernels<LossKernels>() {
   static const LossKernels* table = HWY_DYNAMIC_DISPATCH(loss_table)();
   return *table;
 }

@@ -16,8 +16,7 @@
 #define CRESSET_CPU_NORMALIZATION_TYPES
 namespace cresset {
 /// Loops over n contiguous elements; weights, biases and wanted gradients may be null.
-template <class T>
-struct NormalizationLoops {
+template <class T> struct NormalizationLoops {
   void (*moments)(const T* x, int64_t n, double eps, T* mean, T* rstd);
   /// y = (x - mean) rstd w + b.
   void (*apply)(const T* x, int64_t n, T mean, T rstd, const T* w, const T* b, T* y);
@@ -45,28 +44,22 @@ namespace cresset {
 namespace HWY_NAMESPACE {
 
 /// body(vector type tag, index) over whole vectors, then over single elements.
-template <class T, class Body>
-HWY_INLINE void each_element(int64_t n, const Body& body) {
+template <class T, class Body> HWY_INLINE void each_element(int64_t n, const Body& body) {
   int64_t i = 0;
   for (; i + Vec<T>::width <= n; i += Vec<T>::width) body(Vec<T>(0), i);
   for (; i < n; ++i) body(Num<T>(0), i);
 }
 
 // A scalar of either vector type.
-template <class V, class T>
-HWY_INLINE V splat(T x) {
-  return V(static_cast<double>(x));
-}
+template <class V, class T> HWY_INLINE V splat(T x) { return V(static_cast<double>(x)); }
 
-template <class T>
-void moments(const T* x, int64_t n, double eps, T* mean, T* rstd) {
+template <class T> void moments(const T* x, int64_t n, double eps, T* mean, T* rstd) {
   *mean = static_cast<T>(fold_row<T, Fold::Sum>(x, n, T(0)) / static_cast<double>(n));
   const double squares = fold_row<T, Fold::SumDeviations>(x, n, *mean);
   *rstd = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
 }
 
-template <class T>
-void apply(const T* x, int64_t n, T mean, T rstd, const T* w, const T* b, T* y) {
+template <class T> void apply(const T* x, int64_t n, T mean, T rstd, const T* w, const T* b, T* y) {
   each_element<T>(n, [&]<class V>(V, int64_t i) HWY_ATTR {
     V v = (V::load(x + i) - splat<V>(mean)) * splat<V>(rstd);
     if (w) v = v * V::load(w + i);
@@ -76,8 +69,7 @@ void apply(const T* x, int64_t n, T mean, T rstd, const T* w, const T* b, T* y) 
 }
 
 template <class T>
-void backward(const T* g, const T* x, int64_t n, T mean, T rstd, const T* w, T* dx, T* dw,
-              T* db) {
+void backward(const T* g, const T* x, int64_t n, T mean, T rstd, const T* w, T* dx, T* dw, T* db) {
   using V = Vec<T>;
   constexpr int64_t w_ = V::width, block = 128 * w_;
   double sum = 0, dot = 0;
@@ -121,8 +113,7 @@ void backward(const T* g, const T* x, int64_t n, T mean, T rstd, const T* w, T* 
   });
 }
 
-template <class T>
-void affine(const T* x, int64_t n, T mean, T a, T b, T* y) {
+template <class T> void affine(const T* x, int64_t n, T mean, T a, T b, T* y) {
   each_element<T>(n, [&]<class V>(V, int64_t i) HWY_ATTR {
     store((V::load(x + i) - splat<V>(mean)) * splat<V>(a) + splat<V>(b), y + i);
   });
@@ -137,8 +128,7 @@ void affine2(const T* g, const T* x, int64_t n, const T* mean, const T* a, const
   });
 }
 
-template <class T>
-void sums(const T* g, const T* x, int64_t n, T mean, double* sum, double* dot) {
+template <class T> void sums(const T* g, const T* x, int64_t n, T mean, double* sum, double* dot) {
   using V = Vec<T>;
   constexpr int64_t w = V::width, block = 128 * w;
   const V c = splat<V>(mean);
@@ -196,8 +186,7 @@ void sums_each(const T* g, const T* x, int64_t n, const T* mean, double* sum, do
   }
 }
 
-template <class T>
-static const NormalizationLoops<T>* normalization_table() {
+template <class T> static const NormalizationLoops<T>* normalization_table() {
   static constexpr NormalizationLoops<T> table = {
       .moments = moments<T>,
       .apply = apply<T>,
@@ -225,22 +214,21 @@ namespace {
 HWY_EXPORT(norm_f32);
 HWY_EXPORT(norm_f64);
 
-template <class T>
-const NormalizationLoops<T>& loops() {
-  if constexpr (sizeof(T) == 4) return *HWY_DYNAMIC_DISPATCH(norm_f32)();
-  else return *HWY_DYNAMIC_DISPATCH(norm_f64)();
+template <class T> const NormalizationLoops<T>& loops() {
+  if constexpr (sizeof(T) == 4)
+    return *HWY_DYNAMIC_DISPATCH(norm_f32)();
+  else
+    return *HWY_DYNAMIC_DISPATCH(norm_f64)();
 }
 
-template <class F>
-void visit_float(const Tensor& t, F&& f) {
-  if (t.dtype() == DType::Float32) f.template operator()<float>();
-  else f.template operator()<double>();
+template <class F> void visit_float(const Tensor& t, F&& f) {
+  if (t.dtype() == DType::Float32)
+    f.template operator()<float>();
+  else
+    f.template operator()<double>();
 }
 
-template <class T>
-T* data_or_null(const Tensor& t) {
-  return t.defined() ? t.data<T>() : nullptr;
-}
+template <class T> T* data_or_null(const Tensor& t) { return t.defined() ? t.data<T>() : nullptr; }
 
 int64_t rows_grain(int64_t n) { return 1 + 16384 / (n + 1); }
 
@@ -261,8 +249,7 @@ void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, doubl
 }
 
 // Weight gradients of a stretch of rows are added up in T for 64 rows, then in double.
-template <class T>
-class WeightSums {
+template <class T> class WeightSums {
  public:
   WeightSums(int64_t n, bool wanted) : part_(wanted ? n : 0), total_(wanted ? n : 0) {}
   T* part() { return part_.empty() ? nullptr : part_.data(); }
@@ -325,8 +312,7 @@ struct Channels {
     l = c && n ? x.numel() / (c * n) : 0;
   }
   // segment(offset, channel) for L > 1, else row(offset of C neighbouring channels).
-  template <class Segment, class Row>
-  void each(Segment&& segment, Row&& row) const {
+  template <class Segment, class Row> void each(Segment&& segment, Row&& row) const {
     if (l == 0) return;
     if (l == 1) {
       parallel_for(0, n, 1 + 16384 / c, [&](int64_t lo, int64_t hi) {
@@ -399,8 +385,7 @@ void channel_sums(const Tensor& g, const Tensor& x, const Tensor& mean, const Te
 
 }  // namespace
 
-template <>
-const NormalizationKernels& cpu_kernels<NormalizationKernels>() {
+template <> const NormalizationKernels& cpu_kernels<NormalizationKernels>() {
   static constexpr NormalizationKernels table = {
       .layer_norm = layer_norm,
       .layer_norm_backward = layer_norm_backward,

@@ -104,8 +104,7 @@ void pad(const Tensor& x, const Tensor& y, const PadPlan& plan, const void* valu
 }
 
 // Several places of g may come from one of gx, so threads share the dims that are not padded.
-template <class T>
-void pad_backward_typed(const Tensor& g, const Tensor& gx, const PadPlan& plan) {
+template <class T> void pad_backward_typed(const Tensor& g, const Tensor& gx, const PadPlan& plan) {
   const std::vector<int64_t>& inner = plan.source.back();
   int64_t n = g.size(-1), batch = 1;
   for (int64_t d = 0; d < std::min(plan.first, g.dim() - 1); ++d) batch *= g.size(d);
@@ -132,8 +131,7 @@ void pad_backward(const Tensor& g, const Tensor& gx, const PadPlan& plan) {
 
 }  // namespace
 
-template <>
-const PadKernels& cpu_kernels<PadKernels>() {
+template <> const PadKernels& cpu_kernels<PadKernels>() {
   static constexpr PadKernels table = {.pad = pad, .pad_backward = pad_backward};
   return table;
 }

@@ -155,7 +155,7 @@ bool worth_parallel(int64_t range, int64_t grain) {
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* context) {
   int64_t count = piece_count(end - begin, grain);
 #if defined(_OPENMP)
-#pragma omp parallel num_threads(static_cast<int>(count))
+#pragma omp parallel num_threads(static_cast <int>(count))
   {
     // OpenMP may grant fewer threads than asked for: each takes every n-th piece.
     int64_t granted = omp_get_num_threads();

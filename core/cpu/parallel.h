@@ -30,17 +30,14 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
 /// Calls `f(lo, hi)` on disjoint pieces that cover [begin, end), one per thread and none shorter
 /// than `grain` but for the rounding. Runs inline when the range is at most `grain`, with one
 /// thread, or inside another region. `f` must not throw.
-template <class F>
-void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
+template <class F> void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
   if (begin >= end) return;
   if (!detail::worth_parallel(end - begin, grain)) {
     f(begin, end);
     return;
   }
   using Body = std::remove_reference_t<F>;
-  auto call = [](void* context, int64_t lo, int64_t hi) {
-    (*static_cast<Body*>(context))(lo, hi);
-  };
+  auto call = [](void* context, int64_t lo, int64_t hi) { (*static_cast<Body*>(context))(lo, hi); };
   void* context = const_cast<void*>(static_cast<const void*>(std::addressof(f)));
   detail::run_parallel(begin, end, grain, call, context);
 }

@@ -10,10 +10,8 @@
 namespace cresset {
 namespace {
 
-template <class T>
-inline constexpr bool is_complex_type = false;
-template <class R>
-inline constexpr bool is_complex_type<std::complex<R>> = true;
+template <class T> inline constexpr bool is_complex_type = false;
+template <class R> inline constexpr bool is_complex_type<std::complex<R>> = true;
 template <class T>
 inline constexpr bool is_half_type = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 template <class T>
@@ -24,26 +22,27 @@ template <class T>
 using Wide = std::conditional_t<is_complex_type<T>, std::complex<double>,
                                 std::conditional_t<is_float_type<T>, double, uint64_t>>;
 
-template <class T>
-Wide<T> widen(T x) {
-  if constexpr (is_half_type<T>) return static_cast<float>(x);
-  else if constexpr (std::is_integral_v<T>) return static_cast<uint64_t>(static_cast<int64_t>(x));
-  else return Wide<T>(x);
+template <class T> Wide<T> widen(T x) {
+  if constexpr (is_half_type<T>)
+    return static_cast<float>(x);
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<uint64_t>(static_cast<int64_t>(x));
+  else
+    return Wide<T>(x);
 }
 
 // The type of a sum of T.
-template <class T>
-using SumOf = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
+template <class T> using SumOf = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
 
-template <class Out, class Acc>
-Out narrow(Acc v) {
-  if constexpr (is_half_type<Out>) return Out(static_cast<float>(v));
-  else return static_cast<Out>(v);
+template <class Out, class Acc> Out narrow(Acc v) {
+  if constexpr (is_half_type<Out>)
+    return Out(static_cast<float>(v));
+  else
+    return static_cast<Out>(v);
 }
 
 // The walk over runs and columns that the scalar folds share; D has add(acc&, x, output index).
-template <class D, class T, class A>
-struct ScalarFold {
+template <class D, class T, class A> struct ScalarFold {
   using In = T;
   using Acc = A;
   const D& self() const { return static_cast<const D&>(*this); }
@@ -65,8 +64,7 @@ struct ScalarFold {
   }
 };
 
-template <class T>
-struct SumFold : ScalarFold<SumFold<T>, T, Wide<T>> {
+template <class T> struct SumFold : ScalarFold<SumFold<T>, T, Wide<T>> {
   SumOf<T>* y;
   bool skip_nan;
   double divisor;
@@ -79,13 +77,14 @@ struct SumFold : ScalarFold<SumFold<T>, T, Wide<T>> {
   }
   static void merge(Wide<T>& acc, const Wide<T>& other) { acc += other; }
   void finish(const Wide<T>& acc, int64_t i) const {
-    if constexpr (std::is_integral_v<T>) y[i] = narrow<SumOf<T>>(acc);
-    else y[i] = narrow<SumOf<T>>(acc / divisor);
+    if constexpr (std::is_integral_v<T>)
+      y[i] = narrow<SumOf<T>>(acc);
+    else
+      y[i] = narrow<SumOf<T>>(acc / divisor);
   }
 };
 
-template <class T>
-struct ProdFold : ScalarFold<ProdFold<T>, T, Wide<T>> {
+template <class T> struct ProdFold : ScalarFold<ProdFold<T>, T, Wide<T>> {
   SumOf<T>* y;
   explicit ProdFold(void* out) : y(static_cast<SumOf<T>*>(out)) {}
   static Wide<T> identity() { return Wide<T>(1); }
@@ -103,8 +102,10 @@ struct ExtremeFold
   ExtremeFold(void* out, bool max) : y(static_cast<T*>(out)), largest(max) {}
   Acc identity() const {
     using L = std::numeric_limits<Acc>;
-    if constexpr (L::has_infinity) return largest ? -L::infinity() : L::infinity();
-    else return largest ? L::min() : L::max();
+    if constexpr (L::has_infinity)
+      return largest ? -L::infinity() : L::infinity();
+    else
+      return largest ? L::min() : L::max();
   }
   void join(Acc& acc, Acc v) const {
     if (v != v || (largest ? v > acc : v < acc)) acc = v;
@@ -114,8 +115,7 @@ struct ExtremeFold
   void finish(const Acc& acc, int64_t i) const { y[i] = narrow<T>(acc); }
 };
 
-template <class T>
-struct NonzeroFold : ScalarFold<NonzeroFold<T>, T, int64_t> {
+template <class T> struct NonzeroFold : ScalarFold<NonzeroFold<T>, T, int64_t> {
   const ReduceCall& call;
   int64_t length;
   NonzeroFold(const ReduceCall& c, int64_t n) : call(c), length(n) {}
@@ -137,8 +137,7 @@ double finish_norm(double p, double acc) {
   return std::pow(acc, 1 / p);
 }
 
-template <class T>
-struct NormFold : ScalarFold<NormFold<T>, T, double> {
+template <class T> struct NormFold : ScalarFold<NormFold<T>, T, double> {
   double p;
   void* y;
   DType dtype;
@@ -146,26 +145,35 @@ struct NormFold : ScalarFold<NormFold<T>, T, double> {
   double identity() const { return p < 0 && std::isinf(p) ? HUGE_VAL : 0; }
   void add(double& acc, T x, int64_t) const {
     const double v = std::abs(widen(x));
-    if (std::isinf(p)) merge(acc, v);
-    else if (p == 2) acc += v * v;
-    else if (p == 1) acc += v;
-    else if (p == 0) acc += v != 0;
-    else acc += std::pow(v, p);
+    if (std::isinf(p))
+      merge(acc, v);
+    else if (p == 2)
+      acc += v * v;
+    else if (p == 1)
+      acc += v;
+    else if (p == 0)
+      acc += v != 0;
+    else
+      acc += std::pow(v, p);
   }
   void merge(double& acc, const double& other) const {
-    if (!std::isinf(p)) acc += other;
-    else if (other != other || (p > 0 ? other > acc : other < acc)) acc = other;
+    if (!std::isinf(p))
+      acc += other;
+    else if (other != other || (p > 0 ? other > acc : other < acc))
+      acc = other;
   }
   void finish(const double& acc, int64_t i) const {
     const double v = finish_norm(p, acc);
-    if constexpr (is_half_type<T>) static_cast<T*>(y)[i] = narrow<T>(v);
-    else if (dtype == DType::Float32) static_cast<float*>(y)[i] = static_cast<float>(v);
-    else static_cast<double*>(y)[i] = v;
+    if constexpr (is_half_type<T>)
+      static_cast<T*>(y)[i] = narrow<T>(v);
+    else if (dtype == DType::Float32)
+      static_cast<float*>(y)[i] = static_cast<float>(v);
+    else
+      static_cast<double*>(y)[i] = v;
   }
 };
 
-template <class T>
-struct DeviationFold : ScalarFold<DeviationFold<T>, T, double> {
+template <class T> struct DeviationFold : ScalarFold<DeviationFold<T>, T, double> {
   const T* center;
   double divisor;
   NormFold<T> out;
@@ -180,8 +188,7 @@ struct DeviationFold : ScalarFold<DeviationFold<T>, T, double> {
 };
 
 // Floats and doubles whose neighbours in memory are reduced together or kept together.
-template <class T>
-struct VectorFold {
+template <class T> struct VectorFold {
   using In = T;
   using Acc = double;
   Fold fold;
@@ -236,15 +243,13 @@ std::optional<Fold> vector_fold(const ReduceCall& c) {
   }
 }
 
-template <class T>
-VectorFold<T> make_vector_fold(const ReduceCall& c, Fold fold) {
-  return {fold, c.op == ReduceOp::Norm ? c.p : 1, c.divisor, c.y->data<T>(),
-          c.center ? c.center->data<T>() : nullptr, fold_loops<T>(fold)};
+template <class T> VectorFold<T> make_vector_fold(const ReduceCall& c, Fold fold) {
+  return {fold,           c.op == ReduceOp::Norm ? c.p : 1,         c.divisor,
+          c.y->data<T>(), c.center ? c.center->data<T>() : nullptr, fold_loops<T>(fold)};
 }
 
 // A short block of memory folded into one number, without a plan.
-template <class T>
-bool reduce_short(const ReduceCall& c) {
+template <class T> bool reduce_short(const ReduceCall& c) {
   const int64_t n = c.x->numel();
   if (n == 0 || n > 4096 || static_cast<int64_t>(c.over.size()) != c.x->dim()) return false;
   if (!c.x->is_contiguous()) return false;
@@ -257,8 +262,7 @@ bool reduce_short(const ReduceCall& c) {
   return true;
 }
 
-template <class T>
-bool reduce_vectors(const ReduceCall& c, const ReducePlan& plan) {
+template <class T> bool reduce_vectors(const ReduceCall& c, const ReducePlan& plan) {
   const std::optional<Fold> fold = vector_fold(c);
   const bool adjacent = plan.columns ? plan.kept_in.back() == 1 : plan.red_in.back() == 1;
   if (!fold || (!adjacent && plan.length > 1)) return false;
@@ -269,8 +273,7 @@ bool reduce_vectors(const ReduceCall& c, const ReducePlan& plan) {
   return true;
 }
 
-template <class T>
-void reduce_scalars(const ReduceCall& c, const ReducePlan& plan) {
+template <class T> void reduce_scalars(const ReduceCall& c, const ReducePlan& plan) {
   const T* x = c.x->data<T>();
   void* y = c.y->data();
   switch (c.op) {
@@ -305,8 +308,7 @@ void reduce(const ReduceCall& c) {
 
 }  // namespace
 
-template <>
-const ReduceKernels& cpu_kernels<ReduceKernels>() {
+template <> const ReduceKernels& cpu_kernels<ReduceKernels>() {
   static constexpr ReduceKernels table = {.reduce = reduce, .extreme = reduce_arg::extreme};
   return table;
 }

@@ -7,21 +7,20 @@
 namespace cresset::reduce_arg {
 namespace {
 
-template <class T>
-constexpr bool is_nan(T x) {
-  if constexpr (std::is_integral_v<T>) return false;
-  else return x != x;
+template <class T> constexpr bool is_nan(T x) {
+  if constexpr (std::is_integral_v<T>)
+    return false;
+  else
+    return x != x;
 }
 
-template <class T>
-bool beats(T candidate, T best, bool largest) {
+template <class T> bool beats(T candidate, T best, bool largest) {
   if (is_nan(best)) return false;
   return is_nan(candidate) || (largest ? candidate > best : candidate < best);
 }
 
 // What a search writes its results to; values may be null.
-template <class T>
-struct Found {
+template <class T> struct Found {
   T* values;
   int64_t* indices;
   bool largest;
@@ -84,8 +83,8 @@ void search_columns(const T* x, int64_t n, int64_t stride, int64_t cols, int64_t
 
 void extreme(const Tensor& x, int64_t dim, bool largest, const Tensor& values,
              const Tensor& indices) {
-  const ReducePlan p = plan_reduction(x, x.dim() ? std::span<const int64_t>(&dim, 1)
-                                                 : std::span<const int64_t>());
+  const ReducePlan p =
+      plan_reduction(x, x.dim() ? std::span<const int64_t>(&dim, 1) : std::span<const int64_t>());
   if (p.outputs == 0) return;
   const int64_t n = p.red.back(), stride = p.red_in.back();
   const int64_t width = p.columns ? p.kept.back() : 1, tasks = p.outputs / width;

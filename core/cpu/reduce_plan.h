@@ -22,8 +22,8 @@ ReducePlan plan_reduction(const Tensor& x, std::span<const int64_t> over);
 /// Walks an index space in row-major order and keeps two offsets.
 class Odometer {
  public:
-  Odometer(std::span<const int64_t> sizes, std::span<const int64_t> a,
-           std::span<const int64_t> b, int64_t at)
+  Odometer(std::span<const int64_t> sizes, std::span<const int64_t> a, std::span<const int64_t> b,
+           int64_t at)
       : sizes_(sizes), a_(a), b_(b), index_(sizes.size()) {
     for (size_t i = sizes.size(); i-- > 0;) {
       index_[i] = at % sizes[i];
@@ -74,8 +74,7 @@ void for_runs(const ReducePlan& p, const In* x, int64_t lo, int64_t hi, int64_t 
 }
 
 // One task: up to column_block neighbouring outputs.
-template <class F>
-class Task {
+template <class F> class Task {
  public:
   using In = typename F::In;
   using Acc = typename F::Acc;
@@ -148,8 +147,7 @@ void fold_rows(const F& f, const ReducePlan& p, const typename F::In* x, int64_t
 /// Runs a fold F over a plan. F has In, Acc, identity(), merge(acc&, acc), finish(acc, output
 /// index), row(acc&, x, n, stride, output index), and columns(acc*, x, rows, stride, cols,
 /// column stride, output index, output stride). Few long outputs are split over the threads.
-template <class F>
-void run_fold(const F& f, const ReducePlan& p, const typename F::In* x) {
+template <class F> void run_fold(const F& f, const ReducePlan& p, const typename F::In* x) {
   using namespace reduce_detail;
   using Acc = typename F::Acc;
   if (p.outputs == 0) return;

@@ -11,26 +11,23 @@ namespace {
 constexpr int64_t lane_block = 64;
 
 // Accumulator of a scan: double for floats, so that rounding does not build up.
-template <class T>
-struct Running {
-  using Type = T;
-};
+template <class T> struct Running { using Type = T; };
 template <> struct Running<float> { using Type = double; };
 template <> struct Running<Half> { using Type = double; };
 template <> struct Running<BFloat16> { using Type = double; };
 template <> struct Running<std::complex<float>> { using Type = std::complex<double>; };
 
-template <class A, class T>
-A raise(T x) {
+template <class A, class T> A raise(T x) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
     return static_cast<float>(x);
-  else return A(x);
+  else
+    return A(x);
 }
-template <class T, class A>
-T lower(A x) {
+template <class T, class A> T lower(A x) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
     return T(static_cast<float>(x));
-  else return static_cast<T>(x);
+  else
+    return static_cast<T>(x);
 }
 
 // A contiguous tensor as outer x n x inner around `dim`, walked in blocks of neighbouring lanes.
@@ -40,8 +37,7 @@ struct Lanes {
     for (int64_t d = 0; d < t.dim(); ++d) (d < dim ? outer : d > dim ? inner : n) *= t.size(d);
   }
   // body(offset of the first element, number of lanes), over disjoint blocks.
-  template <class Body>
-  void each(Body&& body) const {
+  template <class Body> void each(Body&& body) const {
     if (outer == 0 || n == 0 || inner == 0) return;
     const int64_t blocks = (inner + lane_block - 1) / lane_block;
     const int64_t work = n * std::min(inner, lane_block);
@@ -56,8 +52,7 @@ struct Lanes {
   int64_t step(int64_t k, bool reverse) const { return (reverse ? n - 1 - k : k) * inner; }
 };
 
-template <class A>
-A log_add_exp(A a, A b) {
+template <class A> A log_add_exp(A a, A b) {
   if constexpr (std::is_floating_point_v<A>) {
     const A high = a > b || a != a ? a : b, low = a > b || a != a ? b : a;
     if (std::isinf(high) && high == low) return high;
@@ -94,17 +89,17 @@ void scan_with(const Tensor& x, int64_t dim, bool reverse, const Tensor& y, Join
 }
 
 // Sums and products of integers wrap.
-template <class A>
-A add(A a, A b) {
+template <class A> A add(A a, A b) {
   if constexpr (std::is_integral_v<A>)
     return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else return a + b;
+  else
+    return a + b;
 }
-template <class A>
-A multiply(A a, A b) {
+template <class A> A multiply(A a, A b) {
   if constexpr (std::is_integral_v<A>)
     return static_cast<A>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else return a * b;
+  else
+    return a * b;
 }
 
 void scan(ScanOp op, const Tensor& x, int64_t dim, bool reverse, const Tensor& y) {
@@ -171,10 +166,8 @@ void extreme(const Tensor& x, int64_t dim, bool largest, const Tensor& values,
 
 }  // namespace
 
-template <>
-const ScanKernels& cpu_kernels<ScanKernels>() {
-  static constexpr ScanKernels table = {
-      .scan = scan, .recurrence = recurrence, .extreme = extreme};
+template <> const ScanKernels& cpu_kernels<ScanKernels>() {
+  static constexpr ScanKernels table = {.scan = scan, .recurrence = recurrence, .extreme = extreme};
   return table;
 }
 

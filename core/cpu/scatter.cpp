@@ -19,9 +19,9 @@ Dims at_least_1d(const Dims& sizes, int64_t fill) { return sizes.empty() ? Dims{
 
 void gather(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& out) {
   const int64_t step = self.dim() ? self.stride(dim) : 0;
-  const Strided<2> walk = coalesced<2>({at_least_1d(index.sizes(), 1),
-                                        {strides_without(self, dim),
-                                         at_least_1d(index.strides(), 0)}});
+  const Strided<2> walk =
+      coalesced<2>({at_least_1d(index.sizes(), 1),
+                    {strides_without(self, dim), at_least_1d(index.strides(), 0)}});
   const int64_t s0 = walk.strides[0].back(), s1 = walk.strides[1].back();
   const int64_t* at = index.data<int64_t>();
   visit_bytes(itemsize(self.dtype()), [&]<class T>() {
@@ -37,16 +37,11 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& 
   });
 }
 
-template <class T>
-constexpr bool is_complex_type = requires { typename T::value_type; };
+template <class T> constexpr bool is_complex_type = requires { typename T::value_type; };
 
-template <class T>
-bool not_a_number(const T& x) {
-  return x != x;
-}
+template <class T> bool not_a_number(const T& x) { return x != x; }
 
-template <ScatterOp op, class T>
-void combine(T& to, const T& x) {
+template <ScatterOp op, class T> void combine(T& to, const T& x) {
   if constexpr (op == ScatterOp::Assign) {
     to = x;
   } else if constexpr (std::is_same_v<T, bool>) {
@@ -64,9 +59,9 @@ void combine(T& to, const T& x) {
 // Threads share out one dim other than `dim`, so that no two write to one element.
 template <ScatterOp op, class T>
 void scatter_as(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  Strided<3> s{at_least_1d(index.sizes(), 1),
-               {strides_without(self, dim), at_least_1d(index.strides(), 0),
-                at_least_1d(src.strides(), 0)}};
+  Strided<3> s{
+      at_least_1d(index.sizes(), 1),
+      {strides_without(self, dim), at_least_1d(index.strides(), 0), at_least_1d(src.strides(), 0)}};
   const int64_t step = self.dim() ? self.stride(dim) : 0;
   T* to = self.data<T>();
   const T* from = src.data<T>();
@@ -118,8 +113,7 @@ void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor&
 
 }  // namespace
 
-template <>
-const ScatterKernels& cpu_kernels<ScatterKernels>() {
+template <> const ScatterKernels& cpu_kernels<ScatterKernels>() {
   static constexpr ScatterKernels table = {.gather = gather, .scatter = scatter};
   return table;
 }

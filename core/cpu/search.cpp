@@ -29,8 +29,8 @@ int64_t bound(const T* row, const int64_t* sorter, int64_t n, T value, bool righ
 void searchsorted(const Tensor& sequence, const Tensor& values, const Tensor& sorter, bool right,
                   const Tensor& out) {
   const int64_t n = sequence.size(-1), count = values.numel();
-  const int64_t per_row = sequence.dim() == 1 ? std::max<int64_t>(count, 1)
-                                              : std::max<int64_t>(values.size(-1), 1);
+  const int64_t per_row =
+      sequence.dim() == 1 ? std::max<int64_t>(count, 1) : std::max<int64_t>(values.size(-1), 1);
   const int64_t* order = sorter.defined() ? sorter.data<int64_t>() : nullptr;
   visit_sortable(sequence.dtype(), [&]<class T>() {
     const T *from = sequence.data<T>(), *v = values.data<T>();
@@ -47,10 +47,7 @@ void searchsorted(const Tensor& sequence, const Tensor& values, const Tensor& so
   });
 }
 
-template <class T>
-bool is_nan(T x) {
-  return x != x;
-}
+template <class T> bool is_nan(T x) { return x != x; }
 
 void isin(const Tensor& x, const Tensor& test, bool invert, const Tensor& out) {
   visit_sortable(x.dtype(), [&]<class T>() {
@@ -79,13 +76,11 @@ void collect(const std::vector<int64_t>& order, Same same, UniqueRows* result) {
       result->counts.push_back(0);
     }
     ++result->counts.back();
-    result->inverse[static_cast<size_t>(order[i])] =
-        static_cast<int64_t>(result->first.size()) - 1;
+    result->inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(result->first.size()) - 1;
   }
 }
 
-template <class T>
-void sort_rows(const T* x, int64_t n, int64_t m, std::vector<int64_t>& order) {
+template <class T> void sort_rows(const T* x, int64_t n, int64_t m, std::vector<int64_t>& order) {
   if (m == 1) {
     using K = SortKey<T>;
     std::vector<SortItem<K>> items(static_cast<size_t>(2 * n));
@@ -121,8 +116,7 @@ void unique(const Tensor& x, bool consecutive, UniqueRows* result) {
   });
 }
 
-template <class F>
-void visit_float32_64(DType dtype, F&& f) {
+template <class F> void visit_float32_64(DType dtype, F&& f) {
   if (dtype == DType::Float32)
     f.template operator()<float>();
   else
@@ -167,8 +161,7 @@ void histc(const Tensor& x, double lo, double hi, const Tensor& counts) {
 
 }  // namespace
 
-template <>
-const SearchKernels& cpu_kernels<SearchKernels>() {
+template <> const SearchKernels& cpu_kernels<SearchKernels>() {
   static constexpr SearchKernels table = {.searchsorted = searchsorted,
                                           .isin = isin,
                                           .unique = unique,

@@ -15,8 +15,7 @@
 namespace cresset {
 /// Loops over one lane (n contiguous elements) or over `cols` neighbouring lanes, n steps of
 /// `stride` elements each.
-template <class T>
-struct SoftmaxLoops {
+template <class T> struct SoftmaxLoops {
   void (*forward_row)(bool logarithm, const T* x, int64_t n, T* y);
   void (*backward_row)(bool logarithm, const T* g, const T* y, int64_t n, T* dx);
   void (*forward_columns)(bool logarithm, const T* x, int64_t n, int64_t stride, int64_t cols,
@@ -32,23 +31,20 @@ namespace cresset {
 namespace HWY_NAMESPACE {
 
 /// The first k elements, the rest `fill`.
-template <class T>
-HWY_INLINE Vec<T> load_some(const T* p, int64_t k, T fill) {
+template <class T> HWY_INLINE Vec<T> load_some(const T* p, int64_t k, T fill) {
   using V = Vec<T>;
   if (k >= V::width) return V::load(p);
   T lanes[V::width];
   for (int64_t i = 0; i < V::width; ++i) lanes[i] = i < k ? p[i] : fill;
   return V::load(lanes);
 }
-template <class T>
-HWY_INLINE void store_some(Vec<T> x, T* p, int64_t k) {
+template <class T> HWY_INLINE void store_some(Vec<T> x, T* p, int64_t k) {
   if (k >= Vec<T>::width) return store(x, p);
   T lanes[Vec<T>::width];
   store(x, lanes);
   for (int64_t i = 0; i < k; ++i) p[i] = lanes[i];
 }
-template <class T>
-HWY_INLINE T lane_sum(Vec<T> x) {
+template <class T> HWY_INLINE T lane_sum(Vec<T> x) {
   T lanes[Vec<T>::width], total = 0;
   store(x, lanes);
   for (T v : lanes) total += v;
@@ -59,8 +55,7 @@ HWY_INLINE T lane_sum(Vec<T> x) {
 constexpr int64_t sum_block = 128;
 
 /// Sum of exp(x - m), each stored to y unless y is null.
-template <class T>
-HWY_INLINE double exponentials(const T* x, int64_t n, Vec<T> m, T* y) {
+template <class T> HWY_INLINE double exponentials(const T* x, int64_t n, Vec<T> m, T* y) {
   using V = Vec<T>;
   constexpr int64_t w = V::width;
   double total = 0;
@@ -86,8 +81,7 @@ HWY_INLINE double exponentials(const T* x, int64_t n, Vec<T> m, T* y) {
   return total;
 }
 
-template <class T>
-void forward_row(bool logarithm, const T* x, int64_t n, T* y) {
+template <class T> void forward_row(bool logarithm, const T* x, int64_t n, T* y) {
   using V = Vec<T>;
   constexpr int64_t w = V::width;
   const double high = fold_row<T, Fold::Max>(x, n, T(0));
@@ -110,8 +104,7 @@ HWY_INLINE Vec<T> input_gradient(bool logarithm, Vec<T> g, Vec<T> y, Vec<T> tota
   return logarithm ? g - exp(y) * total : y * (g - total);
 }
 
-template <class T>
-void backward_row(bool logarithm, const T* g, const T* y, int64_t n, T* dx) {
+template <class T> void backward_row(bool logarithm, const T* g, const T* y, int64_t n, T* dx) {
   using V = Vec<T>;
   constexpr int64_t w = V::width;
   double sum = 0;
@@ -137,8 +130,7 @@ void backward_row(bool logarithm, const T* g, const T* y, int64_t n, T* dx) {
 }
 
 /// The sum of term(i) over i < n, in blocks so that rounding errors stay small.
-template <class V, class Term>
-HWY_INLINE V blocked_sum(int64_t n, const Term& term) {
+template <class V, class Term> HWY_INLINE V blocked_sum(int64_t n, const Term& term) {
   V total = 0;
   for (int64_t i = 0; i < n;) {
     V part = 0;
@@ -189,8 +181,7 @@ void backward_columns(bool logarithm, const T* g, const T* y, int64_t n, int64_t
   }
 }
 
-template <class T>
-static const SoftmaxLoops<T>* softmax_table() {
+template <class T> static const SoftmaxLoops<T>* softmax_table() {
   static constexpr SoftmaxLoops<T> table = {
       .forward_row = forward_row<T>,
       .backward_row = backward_row<T>,
@@ -277,8 +268,7 @@ void backward(bool logarithm, const Tensor& g, const Tensor& y, int64_t dim, con
 
 }  // namespace
 
-template <>
-const SoftmaxKernels& cpu_kernels<SoftmaxKernels>() {
+template <> const SoftmaxKernels& cpu_kernels<SoftmaxKernels>() {
   static constexpr SoftmaxKernels table = {.forward = forward, .backward = backward};
   return table;
 }

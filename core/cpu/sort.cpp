@@ -11,8 +11,7 @@ namespace cresset {
 namespace {
 
 // Calls f(row, items, spare) for all rows; each thread has 2n items of scratch.
-template <class K, class F>
-void for_rows(int64_t rows, int64_t n, bool needs_spare, F f) {
+template <class K, class F> void for_rows(int64_t rows, int64_t n, bool needs_spare, F f) {
   const int64_t pieces =
       std::max<int64_t>(1, std::min<int64_t>({rows, num_threads(), rows * n / 4096}));
   const int64_t room = n * (needs_spare ? 2 : 1);
@@ -20,14 +19,12 @@ void for_rows(int64_t rows, int64_t n, bool needs_spare, F f) {
   parallel_for(0, pieces, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t p = lo; p < hi; ++p) {
       SortItem<K>* items = scratch.data() + p * room;
-      for (int64_t r = rows * p / pieces; r < rows * (p + 1) / pieces; ++r)
-        f(r, items, items + n);
+      for (int64_t r = rows * p / pieces; r < rows * (p + 1) / pieces; ++r) f(r, items, items + n);
     }
   });
 }
 
-template <class K>
-bool less_item(const SortItem<K>& a, const SortItem<K>& b) {
+template <class K> bool less_item(const SortItem<K>& a, const SortItem<K>& b) {
   return a.key != b.key ? a.key < b.key : a.at < b.at;
 }
 
@@ -86,8 +83,7 @@ void topk(const Tensor& x, bool largest, const Tensor& values, const Tensor& ind
 
 // Hoare's selection with the median of three as the pivot, as PyTorch's kthvalue does it: among
 // equals it decides which index is given. W. H. Press et al., Numerical Recipes, section 8.5.
-template <class K>
-void quick_select(SortItem<K>* items, int64_t n, int64_t k) {
+template <class K> void quick_select(SortItem<K>* items, int64_t n, int64_t k) {
   int64_t left = 0, right = n - 1;
   auto order = [&](int64_t a, int64_t b) {
     if (items[a].key > items[b].key) std::swap(items[a], items[b]);
@@ -172,8 +168,7 @@ void mode(const Tensor& x, const Tensor& values, const Tensor& indices) {
 
 }  // namespace
 
-template <>
-const SortKernels& cpu_kernels<SortKernels>() {
+template <> const SortKernels& cpu_kernels<SortKernels>() {
   static constexpr SortKernels table = {.sort = sort, .topk = topk, .select = select, .mode = mode};
   return table;
 }

@@ -8,8 +8,7 @@
 namespace cresset {
 
 /// A shape and K sets of strides for it, in elements.
-template <size_t K>
-struct Strided {
+template <size_t K> struct Strided {
   Dims sizes;
   std::array<Dims, K> strides;
   int64_t numel() const {
@@ -23,14 +22,12 @@ struct Strided {
 inline Dims broadcast_strides(const Dims& own, const Dims& strides, const Dims& sizes) {
   Dims out(sizes.size());
   size_t lead = sizes.size() - own.size();
-  for (size_t i = lead; i < sizes.size(); ++i)
-    out[i] = own[i - lead] == 1 ? 0 : strides[i - lead];
+  for (size_t i = lead; i < sizes.size(); ++i) out[i] = own[i - lead] == 1 ? 0 : strides[i - lead];
   return out;
 }
 
 /// Drops dims of size 1 and merges dims that every operand walks as one; at least one dim is left.
-template <size_t K>
-Strided<K> coalesced(const Strided<K>& s) {
+template <size_t K> Strided<K> coalesced(const Strided<K>& s) {
   Strided<K> out;
   for (size_t d = 0; d < s.sizes.size(); ++d) {
     if (s.sizes[d] == 1) continue;
@@ -54,8 +51,7 @@ Strided<K> coalesced(const Strided<K>& s) {
 
 /// Calls `f(offsets, first, length)` for the runs of the elements [lo, hi) in row-major order:
 /// `offsets` of the run's first element in each operand, `first` its number.
-template <size_t K, class F>
-void for_each_run(const Strided<K>& s, int64_t lo, int64_t hi, F&& f) {
+template <size_t K, class F> void for_each_run(const Strided<K>& s, int64_t lo, int64_t hi, F&& f) {
   const size_t last = s.sizes.size() - 1;
   Dims at(s.sizes.size());
   std::array<int64_t, K> offset{};
@@ -87,8 +83,7 @@ struct Bytes16 {
 };
 
 /// Calls `f.operator()<T>()` with a plain type of `bytes` bytes, for loops that only move elements.
-template <class F>
-decltype(auto) visit_bytes(size_t bytes, F&& f) {
+template <class F> decltype(auto) visit_bytes(size_t bytes, F&& f) {
   switch (bytes) {
     case 1: return f.template operator()<uint8_t>();
     case 2: return f.template operator()<uint16_t>();

@@ -32,14 +32,12 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class T>
-struct Vec;
+template <class T> struct Vec;
 
 #define VEC_FN friend HWY_INLINE
 
 /// One truth value per lane.
-template <class T>
-struct Mask {
+template <class T> struct Mask {
   using D = hn::ScalableTag<T>;
   hn::Mask<D> m;
 
@@ -55,15 +53,13 @@ struct Mask {
 };
 
 /// Calls a scalar function of floats or doubles lane by lane.
-template <class F, class T>
-HWY_INLINE Vec<T> map_lanes(F* f, Vec<T> x) {
+template <class F, class T> HWY_INLINE Vec<T> map_lanes(F* f, Vec<T> x) {
   T lanes[Vec<T>::width];
   store(x, lanes);
   lanes::map(f, lanes, Vec<T>::width);
   return Vec<T>::load(lanes);
 }
-template <class F, class T>
-HWY_INLINE Vec<T> map_lanes(F* f, Vec<T> x, Vec<T> y) {
+template <class F, class T> HWY_INLINE Vec<T> map_lanes(F* f, Vec<T> x, Vec<T> y) {
   T lanes[Vec<T>::width], others[Vec<T>::width];
   store(x, lanes);
   store(y, others);
@@ -72,8 +68,7 @@ HWY_INLINE Vec<T> map_lanes(F* f, Vec<T> x, Vec<T> y) {
 }
 
 /// A full vector of T.
-template <class T>
-struct Vec {
+template <class T> struct Vec {
   using Element = T;
   using D = hn::ScalableTag<T>;
   using Raw = hn::Vec<D>;
@@ -121,19 +116,13 @@ struct Vec {
   VEC_FN Vec angle(Vec x) { return select(x < 0, scalar::pi, select(x == x, Vec(0), x)); }
   VEC_FN Vec copysign(Vec a, Vec b) { return hn::CopySign(a.v, b.v); }
   /// a with its sign flipped where b is negative.
-  VEC_FN Vec flip_sign(Vec a, Vec b) {
-    return hn::Xor(a.v, hn::And(b.v, hn::SignBit(D())));
-  }
+  VEC_FN Vec flip_sign(Vec a, Vec b) { return hn::Xor(a.v, hn::And(b.v, hn::SignBit(D()))); }
   /// a b + c, fused where the target can.
   VEC_FN Vec mul_add(Vec a, Vec b, Vec c) { return hn::MulAdd(a.v, b.v, c.v); }
 
   // Maximum and minimum propagate NaN; fmax and fmin prefer the number.
-  VEC_FN Vec maximum(Vec a, Vec b) {
-    return select(logical_or(a > b, a != a), a, b);
-  }
-  VEC_FN Vec minimum(Vec a, Vec b) {
-    return select(logical_or(a < b, a != a), a, b);
-  }
+  VEC_FN Vec maximum(Vec a, Vec b) { return select(logical_or(a > b, a != a), a, b); }
+  VEC_FN Vec minimum(Vec a, Vec b) { return select(logical_or(a < b, a != a), a, b); }
   VEC_FN Vec fmax(Vec a, Vec b) { return select(logical_or(a >= b, b != b), a, b); }
   VEC_FN Vec fmin(Vec a, Vec b) { return select(logical_or(a <= b, b != b), a, b); }
 
@@ -155,15 +144,14 @@ struct Vec {
     return select(abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w));
   }
   VEC_FN Vec log_sigmoid(Vec x) { return minimum(x, 0) - log1p(exp(-abs(x))); }
-  VEC_FN Vec xlogy(Vec a, Vec b) {
-    return select(a == 0, select(b == b, Vec(0), b), a * log(b));
-  }
+  VEC_FN Vec xlogy(Vec a, Vec b) { return select(a == 0, select(b == b, Vec(0), b), a * log(b)); }
   VEC_FN Vec special_xlog1py(Vec a, Vec b) {
     return select(a == 0, select(b == b, Vec(0), b), a * log1p(b));
   }
   VEC_FN Vec trunc_divide(Vec a, Vec b) { return trunc(a / b); }
   VEC_FN Vec nextafter(Vec a, Vec b) {
-    return map_lanes(+[](T x, T y) { return std::nextafter(x, y); }, a, b);
+    return map_lanes(
+        +[](T x, T y) { return std::nextafter(x, y); }, a, b);
   }
 
 #define SPECIAL1(name) \

@@ -11,8 +11,7 @@ namespace HWY_NAMESPACE {
 #define VEC_FN template <class T> HWY_INLINE
 
 /// c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule.
-template <class T, size_t n>
-HWY_INLINE Vec<T> polynomial(Vec<T> x, const double (&c)[n]) {
+template <class T, size_t n> HWY_INLINE Vec<T> polynomial(Vec<T> x, const double (&c)[n]) {
   Vec<T> sum = c[n - 1];
   for (size_t i = n - 1; i-- > 0;) sum = mul_add(sum, x, Vec<T>(c[i]));
   return sum;
@@ -21,8 +20,10 @@ HWY_INLINE Vec<T> polynomial(Vec<T> x, const double (&c)[n]) {
 /// A polynomial whose coefficients differ for float and double.
 template <class T, size_t n, size_t m>
 HWY_INLINE Vec<T> polynomial(Vec<T> x, const double (&single)[n], const double (&full)[m]) {
-  if constexpr (sizeof(T) == 4) return polynomial(x, single);
-  else return polynomial(x, full);
+  if constexpr (sizeof(T) == 4)
+    return polynomial(x, single);
+  else
+    return polynomial(x, full);
 }
 
 /// 2^n for integral n in the range of normal exponents.
@@ -49,8 +50,8 @@ VEC_FN Vec<T> clamp_number(Vec<T> x, double low, double high) {
 template <class T>
 inline constexpr double ln2_high = sizeof(T) == 4 ? 0.693359375 : 0x1.62e42fee00000p-1;
 template <class T>
-inline constexpr double ln2_low =
-    sizeof(T) == 4 ? -2.12194440054690583e-4 : 1.90821492927058770002e-10;
+inline constexpr double ln2_low = sizeof(T) == 4 ? -2.12194440054690583e-4
+                                                 : 1.90821492927058770002e-10;
 
 /// x = n ln 2 + r with |r| <= ln 2 / 2; returns r and sets n.
 VEC_FN Vec<T> reduce_by_ln2(Vec<T> x, Vec<T>& n) {
@@ -61,10 +62,9 @@ VEC_FN Vec<T> reduce_by_ln2(Vec<T> x, Vec<T>& n) {
 /// exp(r) - 1 on |r| <= ln 2 / 2 and a little beyond: its Taylor series.
 VEC_FN Vec<T> expm1_reduced(Vec<T> r) {
   constexpr double single[] = {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040};
-  constexpr double full[] = {1.0 / 2,         1.0 / 6,        1.0 / 24,      1.0 / 120,
-                             1.0 / 720,       1.0 / 5040,     1.0 / 40320,   1.0 / 362880,
-                             1.0 / 3628800,   1.0 / 39916800, 1.0 / 479001600,
-                             1.0 / 6227020800};
+  constexpr double full[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                             1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                             1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
   return mul_add(polynomial(r, single, full), r * r, r);
 }
 
@@ -183,9 +183,9 @@ VEC_FN Vec<T> cosh(Vec<T> x) {
 
 VEC_FN Vec<T> sinh(Vec<T> x) {
   constexpr double single[] = {1.0 / 6, 1.0 / 120, 1.0 / 5040, 1.0 / 362880};
-  constexpr double full[] = {1.0 / 6,          1.0 / 120,           1.0 / 5040,
-                             1.0 / 362880,     1.0 / 39916800,      1.0 / 6227020800,
-                             1.0 / 1307674368000, 1.0 / 355687428096000};
+  constexpr double full[] = {
+      1.0 / 6,        1.0 / 120,        1.0 / 5040,          1.0 / 362880,
+      1.0 / 39916800, 1.0 / 6227020800, 1.0 / 1307674368000, 1.0 / 355687428096000};
   const Vec<T> a = abs(x), z = x * x;
   const Vec<T> e = exp_scaled(a, Vec<T>(0), -1);
   const Vec<T> series = mul_add(polynomial(z, single, full) * z, x, x);
@@ -211,14 +211,12 @@ VEC_FN Vec<T> atanh(Vec<T> x) {
 }
 
 /// log(exp(a) + exp(b)) without overflow; equal infinities are kept.
-template <class T>
-HWY_INLINE Vec<T> logaddexp(Vec<T> a, Vec<T> b) {
+template <class T> HWY_INLINE Vec<T> logaddexp(Vec<T> a, Vec<T> b) {
   const Vec<T> y = maximum(a, b) + log1p(exp(-abs(a - b)));
   return select(a == b, a + 0.69314718055994530942, y);
 }
 
-template <class T>
-HWY_INLINE Vec<T> logaddexp2(Vec<T> a, Vec<T> b) {
+template <class T> HWY_INLINE Vec<T> logaddexp2(Vec<T> a, Vec<T> b) {
   const Vec<T> y = maximum(a, b) + log1p(exp2(-abs(a - b))) * 1.44269504088896340736;
   return select(a == b, a + 1, y);
 }
@@ -232,8 +230,7 @@ VEC_FN Vec<T> hypot(Vec<T> a, Vec<T> b) {
 }
 
 /// f of float vectors in double precision, in two halves.
-template <class F>
-HWY_INLINE Vec<float> through_double(F f, Vec<float> a, Vec<float> b) {
+template <class F> HWY_INLINE Vec<float> through_double(F f, Vec<float> a, Vec<float> b) {
   const Vec<float>::D d;
   const hn::Half<Vec<float>::D> dh;
   const Vec<double>::D dd;
@@ -270,15 +267,13 @@ HWY_INLINE Vec<double> fmod(Vec<double> a, Vec<double> b) {
 }
 
 /// The remainder with the sign of b.
-template <class T>
-HWY_INLINE Vec<T> remainder(Vec<T> a, Vec<T> b) {
+template <class T> HWY_INLINE Vec<T> remainder(Vec<T> a, Vec<T> b) {
   const Vec<T> r = fmod(a, b);
   return select(logical_and(r != 0, logical_xor(r < 0, b < 0)), r + b, r);
 }
 
 /// Python's floor division, from the exact remainder as in scalar::floor_divide.
-template <class T>
-HWY_INLINE Vec<T> floor_divide(Vec<T> a, Vec<T> b) {
+template <class T> HWY_INLINE Vec<T> floor_divide(Vec<T> a, Vec<T> b) {
   const Vec<T> r = fmod(a, b), zero = 0;
   Vec<T> q = (a - r) / b;
   q = select(logical_and(r != 0, logical_xor(r < 0, b < 0)), q - 1, q);
@@ -301,8 +296,8 @@ HWY_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
   const V inf = HUGE_VAL;
   const auto integral = floor(b) == b;
   const auto odd = logical_and(integral, floor(b * 0.5) * 2 != b);
-  V y = select(logical_and(a < 0, logical_not(integral)),
-               select(a == -inf, magnitude, V(NAN)), magnitude);
+  V y = select(logical_and(a < 0, logical_not(integral)), select(a == -inf, magnitude, V(NAN)),
+               magnitude);
   y = select(odd, copysign(y, a), y);
   y = select(logical_and(a == -1, abs(b) == inf), V(1), y);
   return select(logical_or(a == 1, b == 0), V(1), y);
@@ -310,32 +305,30 @@ HWY_INLINE Vec<float> pow(Vec<float> a, Vec<float> b) {
 
 /// erf(x) / x on |x| < 1, in z = x^2.
 VEC_FN Vec<T> erf_ratio(Vec<T> z) {
-  constexpr double single[] = {1.12837912617873727,   -0.376123437753278044, 0.112803166525050752,
-                               -0.0267150542322664312, 0.00492176202787723099,
-                               -0.000564805986550304365};
-  constexpr double full[] = {1.12837916709551257,    -0.376126389031835404,  0.112837916709450063,
-                             -0.0268661706432377704, 0.00522397760711642273,
-                             -0.000854832597538969208, 0.000120552949048397079,
-                             -1.49247369074196603e-5, 1.64474247033173624e-6,
-                             -1.62084838018717059e-7, 1.37200645467776856e-8,
-                             -7.79589882700214224e-10};
+  constexpr double single[] = {1.12837912617873727,    -0.376123437753278044,
+                               0.112803166525050752,   -0.0267150542322664312,
+                               0.00492176202787723099, -0.000564805986550304365};
+  constexpr double full[] = {
+      1.12837916709551257,     -0.376126389031835404,   0.112837916709450063,
+      -0.0268661706432377704,  0.00522397760711642273,  -0.000854832597538969208,
+      0.000120552949048397079, -1.49247369074196603e-5, 1.64474247033173624e-6,
+      -1.62084838018717059e-7, 1.37200645467776856e-8,  -7.79589882700214224e-10};
   return polynomial(z, single, full);
 }
 
 /// erfc(a) for a >= 0.9: exp(-a^2) times a polynomial in (a - 2) / (a + 2), over 1 + 2 a.
 VEC_FN Vec<T> erfc_tail(Vec<T> a) {
-  constexpr double single[] = {1.27697837269030638,    -0.0927635917070789638,
-                               -0.166029136363259523,  0.164041814504890389,
-                               -0.0542410453254196854, -0.00792042551370918997,
-                               0.00878443471944924138, 0.000782558542863241063,
-                               -0.00125824051550030048};
+  constexpr double single[] = {
+      1.27697837269030638,    -0.0927635917070789638,  -0.166029136363259523,
+      0.164041814504890389,   -0.0542410453254196854,  -0.00792042551370918997,
+      0.00878443471944924138, 0.000782558542863241063, -0.00125824051550030048};
   constexpr double full[] = {
-      1.27697838155252875,     -0.0927638265857493038, -0.166030397615302513,
-      0.164051280034119925,    -0.054220000991500757,  -0.00803401512349600764,
-      0.00872265390628049559,  0.00127134005309305652, -0.00145681597695381971,
+      1.27697838155252875,     -0.0927638265857493038,  -0.166030397615302513,
+      0.164051280034119925,    -0.054220000991500757,   -0.00803401512349600764,
+      0.00872265390628049559,  0.00127134005309305652,  -0.00145681597695381971,
       -0.00045435455425017903, 0.000206408980125476764, 0.00015110751846920383,
       -1.89869030589973403e-6, -3.62863313689864422e-5, -1.19489717427744646e-5,
-      1.17150006558292201e-6,  4.42609336546389685e-6, 7.72486313714307955e-6,
+      1.17150006558292201e-6,  4.42609336546389685e-6,  7.72486313714307955e-6,
       -7.55621510742724208e-6, 1.77365130769007302e-6};
   a = clamp_number(a, 0.9, 28);
   // a^2 = h^2 + (a - h)(a + h) with h^2 exact, as exp magnifies an error of its argument.

@@ -7,14 +7,10 @@ namespace HWY_NAMESPACE {
 #define VEC_FN template <class T> HWY_INLINE
 
 /// |x| = n pi / 2 + r with |r| <= pi / 4, and n modulo 4.
-template <class T>
-struct Angle {
-  Vec<T> r, quadrant;
-};
+template <class T> struct Angle { Vec<T> r, quadrant; };
 
 /// Up to this, n times the leading parts of pi / 2 is exact.
-template <class T>
-inline constexpr double angle_limit = sizeof(T) == 4 ? 12000 : 1e6;
+template <class T> inline constexpr double angle_limit = sizeof(T) == 4 ? 12000 : 1e6;
 
 /// Cody and Waite's reduction, for |x| up to angle_limit.
 VEC_FN Angle<T> reduce_angle(Vec<T> x) {
@@ -35,9 +31,9 @@ VEC_FN Angle<T> reduce_angle(Vec<T> x) {
 /// sin(r) on |r| <= pi / 4: its Taylor series.
 VEC_FN Vec<T> sin_reduced(Vec<T> r) {
   constexpr double single[] = {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880};
-  constexpr double full[] = {-1.0 / 6,          1.0 / 120,        -1.0 / 5040,
-                             1.0 / 362880,      -1.0 / 39916800,  1.0 / 6227020800,
-                             -1.0 / 1307674368000, 1.0 / 355687428096000};
+  constexpr double full[] = {
+      -1.0 / 6,        1.0 / 120,        -1.0 / 5040,          1.0 / 362880,
+      -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000};
   const Vec<T> z = r * r;
   return mul_add(polynomial(z, single, full) * z, r, r);
 }
@@ -45,9 +41,9 @@ VEC_FN Vec<T> sin_reduced(Vec<T> r) {
 /// cos(r) on |r| <= pi / 4: its Taylor series.
 VEC_FN Vec<T> cos_reduced(Vec<T> r) {
   constexpr double single[] = {1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800};
-  constexpr double full[] = {1.0 / 24,           -1.0 / 720,         1.0 / 40320,
-                             -1.0 / 3628800,     1.0 / 479001600,    -1.0 / 87178291200,
-                             1.0 / 20922789888000};
+  constexpr double full[] = {
+      1.0 / 24,        -1.0 / 720,         1.0 / 40320,         -1.0 / 3628800,
+      1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000};
   const Vec<T> z = r * r;
   return mul_add(polynomial(z, single, full), z * z, 1 - 0.5 * z);
 }
@@ -57,7 +53,8 @@ VEC_FN bool any_large_angle(Vec<T> x) { return any(abs(x) > angle_limit<T>); }
 
 VEC_FN Vec<T> sin(Vec<T> x) {
   if (HWY_UNLIKELY(any_large_angle(x))) {
-    return map_lanes(+[](T v) { return std::sin(v); }, x);
+    return map_lanes(
+        +[](T v) { return std::sin(v); }, x);
   }
   const auto [r, q] = reduce_angle(x);
   const Vec<T> y = select(logical_or(q == 1, q == 3), cos_reduced(r), sin_reduced(r));
@@ -66,7 +63,8 @@ VEC_FN Vec<T> sin(Vec<T> x) {
 
 VEC_FN Vec<T> cos(Vec<T> x) {
   if (HWY_UNLIKELY(any_large_angle(x))) {
-    return map_lanes(+[](T v) { return std::cos(v); }, x);
+    return map_lanes(
+        +[](T v) { return std::cos(v); }, x);
   }
   const auto [r, q] = reduce_angle(x);
   const Vec<T> y = select(logical_or(q == 1, q == 3), sin_reduced(r), cos_reduced(r));
@@ -75,7 +73,8 @@ VEC_FN Vec<T> cos(Vec<T> x) {
 
 VEC_FN Vec<T> tan(Vec<T> x) {
   if (HWY_UNLIKELY(any_large_angle(x))) {
-    return map_lanes(+[](T v) { return std::tan(v); }, x);
+    return map_lanes(
+        +[](T v) { return std::tan(v); }, x);
   }
   const auto [r, q] = reduce_angle(x);
   const Vec<T> s = sin_reduced(r), c = cos_reduced(r);
@@ -90,9 +89,9 @@ inline constexpr double half_pi_low = 6.12323399573676603587e-17;
 VEC_FN Vec<T> atan_reduced(Vec<T> u) {
   constexpr double single[] = {-0.333333317611685199, 0.199995404836489634, -0.142639555979846392,
                                0.10743731490791083, -0.0645192820812174876};
-  constexpr double full[] = {-0.333333333333333302, 0.199999999999955207, -0.142857142846665429,
+  constexpr double full[] = {-0.333333333333333302, 0.199999999999955207,   -0.142857142846665429,
                              0.111111110152563617,  -0.0909090457812390189, 0.0769218319082608656,
-                             -0.06664511447381948,  0.0585814891280220988, -0.0508544973794025986,
+                             -0.06664511447381948,  0.0585814891280220988,  -0.0508544973794025986,
                              0.0392316582955871913, -0.019176887119062259};
   const Vec<T> z = u * u;
   return mul_add(polynomial(z, single, full) * z, u, u);
@@ -105,15 +104,13 @@ VEC_FN Vec<T> atan_ratio(Vec<T> top, Vec<T> bottom) {
   const Vec<T> u = select(steep, -bottom, select(middle, top - bottom, top)) /
                    select(steep, top, select(middle, top + bottom, bottom));
   const Vec<T> base = select(steep, half_pi, select(middle, Vec<T>(half_pi / 2), Vec<T>(0)));
-  const Vec<T> low =
-      select(steep, half_pi_low, select(middle, Vec<T>(half_pi_low / 2), Vec<T>(0)));
+  const Vec<T> low = select(steep, half_pi_low, select(middle, Vec<T>(half_pi_low / 2), Vec<T>(0)));
   return base + (atan_reduced(u) + low);
 }
 
 VEC_FN Vec<T> atan(Vec<T> x) { return copysign(atan_ratio(abs(x), Vec<T>(1)), x); }
 
-template <class T>
-HWY_INLINE Vec<T> atan2(Vec<T> y, Vec<T> x) {
+template <class T> HWY_INLINE Vec<T> atan2(Vec<T> y, Vec<T> x) {
   const Vec<T> a = abs(y), b = abs(x), high = maximum(a, b);
   // Scaled to 1, sums inside stay finite; 0/0 and inf/inf stand for the angles 0 and pi / 4.
   Vec<T> top = a / high, bottom = b / high;
@@ -128,11 +125,10 @@ HWY_INLINE Vec<T> atan2(Vec<T> y, Vec<T> x) {
 VEC_FN Vec<T> asin_reduced(Vec<T> x, Vec<T> z) {
   constexpr double single[] = {0.166666724147953052, 0.0749885507260082111, 0.0450013800699101676,
                                0.0265545422061613284, 0.0380850235610926538};
-  constexpr double full[] = {0.166666666666666486,  0.0750000000002076436, 0.0446428571034236434,
-                             0.0303819473670984811, 0.0223720476317445104, 0.0173552599557863217,
-                             0.0139296529023266332, 0.0118754943826369232, 0.00780294947735331714,
-                             0.0160355143491488231, -0.0107490503396978076,
-                             0.0281692180608814129};
+  constexpr double full[] = {0.166666666666666486,  0.0750000000002076436,  0.0446428571034236434,
+                             0.0303819473670984811, 0.0223720476317445104,  0.0173552599557863217,
+                             0.0139296529023266332, 0.0118754943826369232,  0.00780294947735331714,
+                             0.0160355143491488231, -0.0107490503396978076, 0.0281692180608814129};
   return mul_add(polynomial(z, single, full) * z, x, x);
 }
 

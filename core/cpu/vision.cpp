@@ -44,8 +44,7 @@ void resample(const ResamplingMatrix& m, bool transposed, int64_t inner, const T
 
 }  // namespace
 
-template <>
-const VisionKernels& cpu_kernels<VisionKernels>() {
+template <> const VisionKernels& cpu_kernels<VisionKernels>() {
   static constexpr VisionKernels table = {.resample = resample};
   return table;
 }

@@ -15,7 +15,7 @@ class AlignedBuffer {
     if (bytes > capacity_) {
       memory_.reset();
       capacity_ = 0;
-      memory_.reset(::operator new(bytes, std::align_val_t{kAlignment}));
+      memory_.reset(::operator new (bytes, std::align_val_t{kAlignment}));
       capacity_ = bytes;
     }
     return memory_.get();
@@ -24,7 +24,7 @@ class AlignedBuffer {
  private:
   static constexpr size_t kAlignment = 64;
   struct Free {
-    void operator()(void* p) const { ::operator delete(p, std::align_val_t{kAlignment}); }
+    void operator()(void* p) const { ::operator delete (p, std::align_val_t{kAlignment}); }
   };
   std::unique_ptr<void, Free> memory_;
   size_t capacity_ = 0;
@@ -51,10 +51,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(pointer_);
-  }
+  template <class T> T* as() const { return static_cast<T*>(pointer_); }
 
  private:
   static constexpr size_t kCachedBytes = size_t{64} << 20;

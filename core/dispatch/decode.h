@@ -7,17 +7,14 @@ namespace cresset {
 
 /// Names of an enumeration's values, in order; specialised beside the enumeration:
 /// `static constexpr const char* schema = "Reduction(none|mean|sum)"`.
-template <class E>
-struct EnumNames;
+template <class E> struct EnumNames;
 
-template <class T>
-struct Arg;
+template <class T> struct Arg;
 
-#define CRESSET_ARG(type, schema_name, ...)                            \
-  template <>                                                          \
-  struct Arg<type> {                                                   \
-    static constexpr const char* schema = schema_name;                 \
-    static type read(Frame& f) { __VA_ARGS__ }                         \
+#define CRESSET_ARG(type, schema_name, ...)            \
+  template <> struct Arg<type> {                       \
+    static constexpr const char* schema = schema_name; \
+    static type read(Frame& f) { __VA_ARGS__ }         \
   };
 
 CRESSET_ARG(Tensor, "Tensor", return f.tensor();)
@@ -28,62 +25,76 @@ CRESSET_ARG(DType, "ScalarType", return static_cast<DType>(f.next());)
 CRESSET_ARG(Scalar, "Scalar", int kind = static_cast<int>(f.next()); double a = f.next();
             double b = f.next(); return f.scalar_of(kind, a, b);)
 CRESSET_ARG(Operand, "Tensor|Scalar", int kind = static_cast<int>(f.next()); double a = f.next();
-            double b = f.next();
-            if (kind == 1) return Operand(f.tensor_of(a));
+            double b = f.next(); if (kind == 1) return Operand(f.tensor_of(a));
             return Operand(f.scalar_of(kind, a, b));)
 CRESSET_ARG(Device, "Device", int v = static_cast<int>(f.next());
             Device d{static_cast<DeviceType>(v >> 8), static_cast<int8_t>(v & 255)}; return d;)
 CRESSET_ARG(Dims, "int[]", Dims d(static_cast<size_t>(f.next()));
-            for (auto& x : d) x = static_cast<int64_t>(f.next()); return d;)
+            for (auto& x
+                 : d) x = static_cast<int64_t>(f.next());
+            return d;)
 CRESSET_ARG(TensorList, "Tensor[]", TensorList l(static_cast<size_t>(f.next()));
-            for (auto& t : l) t = f.tensor(); return l;)
-CRESSET_ARG(std::vector<std::optional<Tensor>>, "Tensor?[]",
-            std::vector<std::optional<Tensor>> l(static_cast<size_t>(f.next()));
-            for (auto& t : l) { double id = f.next(); if (id >= 0) t = f.tensor_of(id); } return l;)
-CRESSET_ARG(std::vector<Scalar>, "Scalar[]",
-            std::vector<Scalar> l(static_cast<size_t>(f.next()));
-            for (auto& s : l) s = Arg<Scalar>::read(f); return l;)
+            for (auto& t
+                 : l) t = f.tensor();
+            return l;)
+CRESSET_ARG(
+    std::vector<std::optional<Tensor>>, "Tensor?[]",
+    std::vector<std::optional<Tensor>> l(static_cast<size_t>(f.next()));
+    for (auto& t
+         : l) {
+      double id = f.next();
+      if (id >= 0) t = f.tensor_of(id);
+    } return l;)
+CRESSET_ARG(std::vector<Scalar>, "Scalar[]", std::vector<Scalar> l(static_cast<size_t>(f.next()));
+            for (auto& s
+                 : l) s = Arg<Scalar>::read(f);
+            return l;)
 CRESSET_ARG(std::vector<double>, "float[]", std::vector<double> l(static_cast<size_t>(f.next()));
-            for (auto& x : l) x = f.next(); return l;)
+            for (auto& x
+                 : l) x = f.next();
+            return l;)
 CRESSET_ARG(std::string, "str", std::string s(static_cast<size_t>(f.next()), ' ');
-            for (auto& c : s) c = static_cast<char>(f.next()); return s;)
-CRESSET_ARG(std::optional<Tensor>, "Tensor?", double id = f.next();
-            if (id < 0) return std::nullopt; return f.tensor_of(id);)
+            for (auto& c
+                 : s) c = static_cast<char>(f.next());
+            return s;)
+CRESSET_ARG(std::optional<Tensor>, "Tensor?", double id = f.next(); if (id < 0) return std::nullopt;
+            return f.tensor_of(id);)
 CRESSET_ARG(std::optional<int64_t>, "int?", double has = f.next(); double v = f.next();
             if (has == 0) return std::nullopt; return static_cast<int64_t>(v);)
 CRESSET_ARG(std::optional<double>, "float?", double has = f.next(); double v = f.next();
             if (has == 0) return std::nullopt; return v;)
-CRESSET_ARG(std::optional<bool>, "bool?", double v = f.next();
-            if (v < 0) return std::nullopt; return v != 0;)
+CRESSET_ARG(std::optional<bool>, "bool?", double v = f.next(); if (v < 0) return std::nullopt;
+            return v != 0;)
 CRESSET_ARG(std::optional<DType>, "ScalarType?", double v = f.next();
             if (v < 0) return std::nullopt; return static_cast<DType>(v);)
 CRESSET_ARG(std::optional<Scalar>, "Scalar?", int kind = static_cast<int>(f.next());
-            double a = f.next(); double b = f.next();
-            if (kind == 0) return std::nullopt; return f.scalar_of(kind, a, b);)
+            double a = f.next(); double b = f.next(); if (kind == 0) return std::nullopt;
+            return f.scalar_of(kind, a, b);)
 CRESSET_ARG(std::optional<Operand>, "Tensor|Scalar?", int kind = static_cast<int>(f.next());
             double a = f.next(); double b = f.next(); if (kind == 0) return std::nullopt;
-            if (kind == 1) return Operand(f.tensor_of(a));
-            return Operand(f.scalar_of(kind, a, b));)
+            if (kind == 1) return Operand(f.tensor_of(a)); return Operand(f.scalar_of(kind, a, b));)
 CRESSET_ARG(std::optional<Device>, "Device?", int v = static_cast<int>(f.next());
             if (v < 0) return std::nullopt;
             Device d{static_cast<DeviceType>(v >> 8), static_cast<int8_t>(v & 255)}; return d;)
-CRESSET_ARG(std::optional<Dims>, "int[]?", double n = f.next();
-            if (n < 0) return std::nullopt; Dims d(static_cast<size_t>(n));
-            for (auto& x : d) x = static_cast<int64_t>(f.next()); return d;)
+CRESSET_ARG(std::optional<Dims>, "int[]?", double n = f.next(); if (n < 0) return std::nullopt;
+            Dims d(static_cast<size_t>(n)); for (auto& x
+                                                 : d) x = static_cast<int64_t>(f.next());
+            return d;)
 CRESSET_ARG(std::optional<std::vector<double>>, "float[]?", double n = f.next();
             if (n < 0) return std::nullopt; std::vector<double> l(static_cast<size_t>(n));
-            for (auto& x : l) x = f.next(); return l;)
+            for (auto& x
+                 : l) x = f.next();
+            return l;)
 #undef CRESSET_ARG
 
 template <class E>
-  requires std::is_enum_v<E>
+requires std::is_enum_v<E>
 struct Arg<E> {
   static constexpr const char* schema = EnumNames<E>::schema;
   static E read(Frame& f) { return static_cast<E>(static_cast<int>(f.next())); }
 };
 
-template <class T>
-void write_result(Frame& f, T&& result) {
+template <class T> void write_result(Frame& f, T&& result) {
   using R = std::decay_t<T>;
   if constexpr (std::is_same_v<R, Tensor>) {
     f.begin_results(1);
@@ -105,26 +116,33 @@ void write_result(Frame& f, T&& result) {
   }
 }
 
-template <class T>
-constexpr const char* result_schema() {
-  if constexpr (std::is_void_v<T>) return "()";
-  else if constexpr (std::is_same_v<T, Tensor&>) return "Tensor(a!)";
-  else if constexpr (std::is_same_v<T, Tensor>) return "Tensor";
-  else if constexpr (std::is_same_v<T, TensorList>) return "Tensor[]";
-  else if constexpr (std::is_same_v<T, Dims>) return "int[]";
-  else if constexpr (std::is_same_v<T, Scalar>) return "Scalar";
-  else if constexpr (std::is_same_v<T, double>) return "float";
-  else if constexpr (std::is_same_v<T, bool>) return "bool";
-  else if constexpr (std::is_same_v<T, int64_t>) return "int";
-  else return "(Tensor, ...)";
+template <class T> constexpr const char* result_schema() {
+  if constexpr (std::is_void_v<T>)
+    return "()";
+  else if constexpr (std::is_same_v<T, Tensor&>)
+    return "Tensor(a!)";
+  else if constexpr (std::is_same_v<T, Tensor>)
+    return "Tensor";
+  else if constexpr (std::is_same_v<T, TensorList>)
+    return "Tensor[]";
+  else if constexpr (std::is_same_v<T, Dims>)
+    return "int[]";
+  else if constexpr (std::is_same_v<T, Scalar>)
+    return "Scalar";
+  else if constexpr (std::is_same_v<T, double>)
+    return "float";
+  else if constexpr (std::is_same_v<T, bool>)
+    return "bool";
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return "int";
+  else
+    return "(Tensor, ...)";
 }
 
 /// The calling glue of one C++ function. In-place functions take `Tensor&` and return `Tensor&`.
-template <auto fn>
-struct Glue;
+template <auto fn> struct Glue;
 
-template <class R, class... P, R (*fn)(P...)>
-struct Glue<fn> {
+template <class R, class... P, R (*fn)(P...)> struct Glue<fn> {
   static void invoke(Frame& f) {
     // Braces fix the order of reading.
     std::tuple<std::decay_t<P>...> args{Arg<std::decay_t<P>>::read(f)...};

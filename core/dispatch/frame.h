@@ -52,7 +52,9 @@ class Frame {
     put(static_cast<double>(count));
   }
   void put(double v) { slots_[at_++] = v; }
-  void put_tensor(Tensor t) { put(t.defined() ? static_cast<double>(handles_.add(std::move(t))) : -1); }
+  void put_tensor(Tensor t) {
+    put(t.defined() ? static_cast<double>(handles_.add(std::move(t))) : -1);
+  }
   void put_scalar(const Scalar& s);
 
  private:

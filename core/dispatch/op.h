@@ -16,8 +16,7 @@ struct OpEntry {
 };
 
 /// `op<softmax>("softmax(Tensor self, int dim) -> Tensor", "torch method", "one line")`.
-template <auto fn>
-constexpr OpEntry op(const char* schema, const char* where, const char* doc) {
+template <auto fn> constexpr OpEntry op(const char* schema, const char* where, const char* doc) {
   return {schema, where, doc, &Glue<fn>::invoke, &Glue<fn>::signature};
 }
 
@@ -25,12 +24,11 @@ using OpTable = std::span<const OpEntry>;
 
 /// Opens the list of a family's operators, at the end of its file; the family's name stands in
 /// core/dispatch/families.def.
-#define OP_TABLE(family)                          \
-  extern const OpEntry family##_ops[];            \
-  extern const size_t family##_op_count;          \
+#define OP_TABLE(family)                 \
+  extern const OpEntry family##_ops[];   \
+  extern const size_t family##_op_count; \
   const OpEntry family##_ops[]
-#define OP_TABLE_END(family) \
-  const size_t family##_op_count = sizeof(family##_ops) / sizeof(OpEntry)
+#define OP_TABLE_END(family) const size_t family##_op_count = sizeof(family##_ops) / sizeof(OpEntry)
 
 /// Ids: the elementwise rows (out of place, then in place), then every family's table in order.
 uint32_t op_count();

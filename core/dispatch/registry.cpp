@@ -8,10 +8,10 @@
 
 namespace cresset {
 
-#define FAMILY(name)                        \
-  namespace ops {                           \
-  extern const OpEntry name##_ops[];        \
-  extern const size_t name##_op_count;      \
+#define FAMILY(name)                   \
+  namespace ops {                      \
+  extern const OpEntry name##_ops[];   \
+  extern const size_t name##_op_count; \
   }
 #include "core/dispatch/families.def"
 #undef FAMILY
@@ -160,12 +160,14 @@ void call(uint32_t id, double* slots, HandleTable& handles) {
   const Roll& r = roll();
   CHECK(id < r.names.size(), Internal, "call: no operator ", id);
   Frame frame(slots, handles, r.names[id].c_str());
-  if (interceptor) [[unlikely]] interceptor->before(frame.op(), frame);
+  if (interceptor) [[unlikely]]
+    interceptor->before(frame.op(), frame);
   if (id < 2 * rows)
     call_row(static_cast<Row>(id % rows), id >= rows, frame);
   else
     r.entries[id - 2 * rows]->invoke(frame);
-  if (interceptor) [[unlikely]] interceptor->after(r.names[id].c_str());
+  if (interceptor) [[unlikely]]
+    interceptor->after(r.names[id].c_str());
 }
 
 // ---- schemas

@@ -32,8 +32,8 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
     return row(Row::prelu, {x, weight.dim() ? reshape(weight, {}) : weight});
   }
   int64_t channels = x.dim() < 2 ? 1 : x.size(1);
-  CHECK(weight.numel() == channels, Shape, "prelu: expected a weight of 1 or ",
-        channels, " elements for shape ", x.sizes(), ", got ", weight.numel());
+  CHECK(weight.numel() == channels, Shape, "prelu: expected a weight of 1 or ", channels,
+        " elements for shape ", x.sizes(), ", got ", weight.numel());
   if (x.dim() == 2) return row(Row::prelu, {x, weight});
   Dims shape(static_cast<size_t>(x.dim()), 1);
   shape[1] = channels;

@@ -14,8 +14,7 @@ struct ActivationKernels {
 /// How gelu computes the normal distribution function.
 enum class Approximate { none, tanh };
 
-template <>
-struct EnumNames<Approximate> {
+template <> struct EnumNames<Approximate> {
   static constexpr const char* schema = "Approximate{none|tanh}";
 };
 

@@ -10,8 +10,7 @@ namespace cresset {
 
 enum class RoundingMode { None, floor, trunc };
 
-template <>
-struct EnumNames<RoundingMode> {
+template <> struct EnumNames<RoundingMode> {
   static constexpr const char* schema = "RoundingMode{None|floor|trunc}";
 };
 
@@ -83,8 +82,7 @@ static Tensor& sub_alpha_(Tensor& self, const Operand& b, const Scalar& alpha) {
   return self;
 }
 
-static Tensor addcmul(const Tensor& self, const Tensor& t1, const Tensor& t2,
-                      const Scalar& value) {
+static Tensor addcmul(const Tensor& self, const Tensor& t1, const Tensor& t2, const Scalar& value) {
   Operand in[] = {self, t1, t2};
   check_factor("addcmul", "value", value, result_dtype("addcmul", DTypeClass::number, in));
   double factor = take_factor(value, in[1]);
@@ -105,8 +103,7 @@ static double addcdiv_factor(const char* op, Operand (&in)[3], const Scalar& val
   check_factor(op, "value", value, result_dtype(op, DTypeClass::floating_complex, in));
   return take_factor(value, in[1]);
 }
-static Tensor addcdiv(const Tensor& self, const Tensor& t1, const Tensor& t2,
-                      const Scalar& value) {
+static Tensor addcdiv(const Tensor& self, const Tensor& t1, const Tensor& t2, const Scalar& value) {
   Operand in[] = {self, t1, t2};
   double factor = addcdiv_factor("addcdiv", in, value);
   return elementwise(Row::addcdiv, in, {&factor, 1});
@@ -121,14 +118,14 @@ static Tensor& addcdiv_(Tensor& self, const Tensor& t1, const Tensor& t2, const 
 static void check_lerp(const char* op, const Tensor& self, const Tensor& end, const Operand& w) {
   CHECK(self.is_floating() || self.is_complex(), DType, op,
         ": expected a floating or complex dtype, got ", self.dtype());
-  CHECK(self.dtype() == end.dtype(), DType, op, ": expected end of dtype ", self.dtype(),
-        ", got ", end.dtype());
+  CHECK(self.dtype() == end.dtype(), DType, op, ": expected end of dtype ", self.dtype(), ", got ",
+        end.dtype());
   if (w.is_tensor())
     CHECK(w.tensor().dtype() == self.dtype(), DType, op, ": expected weight of dtype ",
           self.dtype(), ", got ", w.tensor().dtype());
   else
-    CHECK(!w.scalar().is_complex() || self.is_complex(), Value, op,
-          ": expected a real weight for ", self.dtype(), ", got ", w.scalar());
+    CHECK(!w.scalar().is_complex() || self.is_complex(), Value, op, ": expected a real weight for ",
+          self.dtype(), ", got ", w.scalar());
 }
 static Tensor lerp(const Tensor& self, const Tensor& end, const Operand& weight) {
   check_lerp("lerp", self, end, weight);
@@ -199,8 +196,8 @@ static Tensor float_power(const Operand& a, const Operand& b) {
 }
 static Tensor& float_power_(Tensor& self, const Operand& exponent) {
   DType dtype = float_power_dtype(self, exponent);
-  CHECK(self.dtype() == dtype, DType, "float_power_: expected a tensor of dtype ", dtype,
-        ", got ", self.dtype());
+  CHECK(self.dtype() == dtype, DType, "float_power_: expected a tensor of dtype ", dtype, ", got ",
+        self.dtype());
   Operand e = widened(exponent, dtype);
   elementwise_(Row::pow, self, {&e, 1}, {});
   return self;
@@ -250,14 +247,12 @@ static Tensor& logit_(Tensor& self, std::optional<double> eps) {
 static Tensor nan_to_num(const Tensor& self, std::optional<double> nan,
                          std::optional<double> posinf, std::optional<double> neginf) {
   const Operand in[] = {self};
-  const double params[] = {nan.value_or(0), posinf.value_or(not_given),
-                           neginf.value_or(not_given)};
+  const double params[] = {nan.value_or(0), posinf.value_or(not_given), neginf.value_or(not_given)};
   return elementwise(Row::nan_to_num, in, params);
 }
 static Tensor& nan_to_num_(Tensor& self, std::optional<double> nan, std::optional<double> posinf,
                            std::optional<double> neginf) {
-  const double params[] = {nan.value_or(0), posinf.value_or(not_given),
-                           neginf.value_or(not_given)};
+  const double params[] = {nan.value_or(0), posinf.value_or(not_given), neginf.value_or(not_given)};
   elementwise_(Row::nan_to_num, self, {}, params);
   return self;
 }
@@ -343,8 +338,7 @@ OP_TABLE(arithmetic) = {
     op<float_power_>("float_power_(Tensor(a!) self, Tensor|Scalar exponent) -> Tensor(a!)",
                      "method", "a to the power b, in place"),
     op<ldexp>("ldexp(Tensor self, Tensor other) -> Tensor", "torch method", "a 2^b"),
-    op<ldexp_>("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", "method",
-               "a 2^b, in place"),
+    op<ldexp_>("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)", "method", "a 2^b, in place"),
     op<frexp>("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", "torch method",
               "x = mantissa 2^exponent with abs(mantissa) in [0.5, 1)"),
     op<logit>("logit(Tensor self, float? eps=None) -> Tensor", "torch method special",

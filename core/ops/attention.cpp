@@ -26,8 +26,8 @@ Tensor masked_softmax(const Tensor& x) {
 
 // x with elements zeroed at random and the rest scaled up.
 Tensor dropped(const Tensor& x, double rate) {
-  CHECK(x.device().is_cpu(), NotImplemented,
-        "scaled_dot_product_attention: no dropout for device ", x.device());
+  CHECK(x.device().is_cpu(), NotImplemented, "scaled_dot_product_attention: no dropout for device ",
+        x.device());
   Tensor keep = empty(x.sizes(), options_of(x));
   fill_bernoulli(default_generator(), x.dtype(), keep.data(), keep.numel(), 1 - rate);
   return mul(x, rate == 1 ? keep : div(keep, number(1 - rate)));
@@ -48,8 +48,8 @@ Tensor causal_mask(int64_t rows, int64_t columns, Options options) {
 Tensor repeated_heads(const Tensor& x, int64_t heads) {
   int64_t own = x.size(-3);
   if (own == heads) return x;
-  CHECK(own > 0 && heads % own == 0, Shape,
-        "scaled_dot_product_attention: expected a multiple of ", own, " heads, got ", heads);
+  CHECK(own > 0 && heads % own == 0, Shape, "scaled_dot_product_attention: expected a multiple of ",
+        own, " heads, got ", heads);
   Dims wide = x.sizes(), merged = x.sizes();
   wide.insert(static_cast<size_t>(x.dim() - 2), heads / own);
   merged[static_cast<size_t>(x.dim() - 3)] = heads;
@@ -79,8 +79,7 @@ static Tensor attention(const Tensor& query, const Tensor& key, const Tensor& va
   }
   double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
   Tensor scores = mul(matmul(query, transpose(k, -2, -1)), number(factor));
-  if (is_causal)
-    scores = add(scores, causal_mask(query.size(-2), k.size(-2), options_of(scores)));
+  if (is_causal) scores = add(scores, causal_mask(query.size(-2), k.size(-2), options_of(scores)));
   if (mask && mask->dtype() == DType::Bool)
     scores = where(*mask, scores, number(-std::numeric_limits<double>::infinity()));
   else if (mask)

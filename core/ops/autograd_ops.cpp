@@ -22,10 +22,9 @@ void backward(const TensorList& tensors, const OptionalList& grads, const Tensor
 
 TensorList grad(const TensorList& outputs, const OptionalList& grads, const TensorList& inputs,
                 bool retain_graph, bool create_graph, bool allow_unused) {
-  return run_grad(outputs, undefined_for_null(grads), inputs,
-                  {.retain_graph = retain_graph,
-                   .create_graph = create_graph,
-                   .allow_unused = allow_unused});
+  return run_grad(
+      outputs, undefined_for_null(grads), inputs,
+      {.retain_graph = retain_graph, .create_graph = create_graph, .allow_unused = allow_unused});
 }
 
 Dims sizes(const Tensor& x) { return x.sizes(); }
@@ -118,10 +117,14 @@ Scalar item(const Tensor& x) {
   CHECK(!x.is_meta(), Device, "item: a meta tensor has no values");
   return visit_dtype(x.dtype(), [&]<class T>() {
     T v = *x.data<T>();
-    if constexpr (std::is_same_v<T, bool>) return Scalar(v);
-    else if constexpr (std::is_integral_v<T>) return Scalar(static_cast<int64_t>(v));
-    else if constexpr (requires { v.imag(); }) return Scalar(std::complex<double>(v));
-    else return Scalar(static_cast<double>(v));
+    if constexpr (std::is_same_v<T, bool>)
+      return Scalar(v);
+    else if constexpr (std::is_integral_v<T>)
+      return Scalar(static_cast<int64_t>(v));
+    else if constexpr (requires { v.imag(); })
+      return Scalar(std::complex<double>(v));
+    else
+      return Scalar(static_cast<double>(v));
   });
 }
 

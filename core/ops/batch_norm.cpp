@@ -44,11 +44,11 @@ ChannelStats batch_stats(const Tensor& x, double eps) {
   const Dims over = all_but_channels(x);
   const double n = static_cast<double>(reduced_numel(x, over));
   ChannelStats s;
-  s.mean = reduce_raw("batch_norm", x, over,
-                      {.kind = ReduceOp::Sum, .dtype = x.dtype(), .divisor = n});
-  s.variance = reduce_raw("batch_norm", x, over,
-                          {.kind = ReduceOp::Deviations, .dtype = x.dtype(), .divisor = n,
-                           .center = &s.mean});
+  s.mean =
+      reduce_raw("batch_norm", x, over, {.kind = ReduceOp::Sum, .dtype = x.dtype(), .divisor = n});
+  s.variance = reduce_raw(
+      "batch_norm", x, over,
+      {.kind = ReduceOp::Deviations, .dtype = x.dtype(), .divisor = n, .center = &s.mean});
   s.rstd = reciprocal_root(s.variance, eps);
   return s;
 }
@@ -100,8 +100,8 @@ Tensor normalize_channels(const Tensor& input, const Tensor& weight, const Tenso
     GradMode off(false);
     Tensor a = weight.defined() ? mul(stats.rstd, weight) : stats.rstd;
     Tensor b = bias.defined() ? bias : zeros_like(stats.rstd);
-    launch("batch_norm", input.device(), &NormalizationKernels::channel_affine,
-           contiguous(input), contiguous(stats.mean), contiguous(a), contiguous(b), y);
+    launch("batch_norm", input.device(), &NormalizationKernels::channel_affine, contiguous(input),
+           contiguous(stats.mean), contiguous(a), contiguous(b), y);
   }
   if (!wants_grad(input, weight, bias)) return y;
   auto backward = [in = save(input), weight = save_if_defined(weight), stats, training,
@@ -138,7 +138,9 @@ BatchNorm batch_norm_of(const char* op, const Tensor& input, const MaybeTensor& 
                         const MaybeTensor& running_var, bool training, double momentum,
                         double eps) {
   check_channels(op, input,
-                 {{"weight", &weight}, {"bias", &bias}, {"running_mean", &running_mean},
+                 {{"weight", &weight},
+                  {"bias", &bias},
+                  {"running_mean", &running_mean},
                   {"running_var", &running_var}});
   CHECK(training || (running_mean && running_var), Value, op,
         ": expected running_mean and running_var outside of training");
@@ -193,12 +195,11 @@ Tensor batch_norm(const Tensor& input, const MaybeTensor& running_mean,
 
 namespace {
 
-std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
-                                                     const MaybeTensor& weight,
+std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const MaybeTensor& weight,
                                                      const MaybeTensor& bias,
                                                      const MaybeTensor& running_mean,
-                                                     const MaybeTensor& running_var,
-                                                     bool training, double momentum, double eps) {
+                                                     const MaybeTensor& running_var, bool training,
+                                                     double momentum, double eps) {
   BatchNorm r = batch_norm_of("native_batch_norm", input, weight, bias, running_mean, running_var,
                               training, momentum, eps);
   if (training) return {r.y, r.mean, r.rstd};
@@ -224,7 +225,9 @@ Tensor instance_norm(const Tensor& input, const MaybeTensor& running_mean,
                      const MaybeTensor& running_var, const MaybeTensor& weight,
                      const MaybeTensor& bias, bool use_input_stats, double momentum, double eps) {
   check_channels("instance_norm", input,
-                 {{"weight", &weight}, {"bias", &bias}, {"running_mean", &running_mean},
+                 {{"weight", &weight},
+                  {"bias", &bias},
+                  {"running_mean", &running_mean},
                   {"running_var", &running_var}});
   CHECK(!use_input_stats || spatial_size(input) != 1, Value,
         "instance_norm: expected more than 1 spatial element, got shape ", input.sizes());
@@ -241,10 +244,10 @@ Tensor instance_norm(const Tensor& input, const MaybeTensor& running_mean,
     if (means && samples == 1) means = clone(*means, std::nullopt);
     if (variances && samples == 1) variances = clone(*variances, std::nullopt);
   }
-  Tensor y = batch_norm_of("instance_norm", reshape(input, merged), repeated(weight, samples),
-                           repeated(bias, samples), means, variances, use_input_stats, momentum,
-                           eps)
-                 .y;
+  Tensor y =
+      batch_norm_of("instance_norm", reshape(input, merged), repeated(weight, samples),
+                    repeated(bias, samples), means, variances, use_input_stats, momentum, eps)
+          .y;
   if (use_input_stats) {
     GradMode off(false);
     auto write_back = [&](const MaybeTensor& running, const MaybeTensor& each) {
@@ -345,8 +348,7 @@ Tensor group_norm_of(const Tensor& input, const Tensor& weight, const Tensor& bi
            contiguous(a), contiguous(b), reshape(y, s.channels()));
   }
   if (!wants_grad(input, weight, bias)) return y;
-  auto backward = [in = save(input), weight = save_if_defined(weight), stats, s,
-                   eps](Backward& b) {
+  auto backward = [in = save(input), weight = save_if_defined(weight), stats, s, eps](Backward& b) {
     Tensor x = b(in), w = weight.defined() ? b(weight) : Tensor();
     if (grad_enabled()) return group_norm_formula(b, x, w, s, eps);
     group_norm_kernels(b, contiguous(x), w, stats, s);

@@ -21,14 +21,13 @@ Tensor clamp_one(const char* op, const char* node, const Tensor& self, const Ope
   Tensor b_tensor = bound.is_tensor() ? bound.tensor() : Tensor();
   if (!wants_grad(self, b_tensor)) return y;
   Tensor edge = bound.as_tensor();
-  record(node, y, inputs(self, edge),
-         [x = save(self), e = save(edge), lower](Backward& b) {
-           Tensor g = b.grad(), zero = zeros(Dims{}, options_of(g));
-           Tensor inside = test(lower ? Row::ge : Row::le, b(x), Operand(b(e)));
-           if (b.needs(0)) b[0] = where_same(inside, g, zero);
-           if (b.needs(1))
-             b[1] = where_same(test(lower ? Row::lt : Row::gt, b(x), Operand(b(e))), g, zero);
-         });
+  record(node, y, inputs(self, edge), [x = save(self), e = save(edge), lower](Backward& b) {
+    Tensor g = b.grad(), zero = zeros(Dims{}, options_of(g));
+    Tensor inside = test(lower ? Row::ge : Row::le, b(x), Operand(b(e)));
+    if (b.needs(0)) b[0] = where_same(inside, g, zero);
+    if (b.needs(1))
+      b[1] = where_same(test(lower ? Row::lt : Row::gt, b(x), Operand(b(e))), g, zero);
+  });
   return y;
 }
 
@@ -47,8 +46,8 @@ bool is_bool(const Operand& o) {
 Tensor clamp(const Tensor& self, const std::optional<Operand>& min,
              const std::optional<Operand>& max) {
   CHECK(min || max, Value, "clamp: expected min, max or both");
-  CHECK(self.dtype() != DType::Bool || !((!min || is_bool(*min)) && (!max || is_bool(*max))),
-        DType, "clamp: expected a real dtype other than bool, got bool");
+  CHECK(self.dtype() != DType::Bool || !((!min || is_bool(*min)) && (!max || is_bool(*max))), DType,
+        "clamp: expected a real dtype other than bool, got bool");
   if (!max) return clamp_one("clamp", "ClampBackward0", self, *min, true);
   if (!min) return clamp_one("clamp", "ClampBackward0", self, *max, false);
   return row(Row::clamp, {Operand(self), *min, *max});
@@ -56,15 +55,14 @@ Tensor clamp(const Tensor& self, const std::optional<Operand>& min,
 
 Tensor& copied(const char* op, Tensor& self, const Tensor& y) {
   auto category = [](DType t) { return is_complex(t) ? 2 : is_floating(t) ? 1 : 0; };
-  CHECK(category(y.dtype()) <= category(self.dtype()), DType, op, ": a result of dtype ",
-        y.dtype(), " cannot be written into a tensor of dtype ", self.dtype());
+  CHECK(category(y.dtype()) <= category(self.dtype()), DType, op, ": a result of dtype ", y.dtype(),
+        " cannot be written into a tensor of dtype ", self.dtype());
   CHECK(y.sizes() == self.sizes(), Shape, op, ": a result of shape ", y.sizes(),
         " cannot be written into a tensor of shape ", self.sizes());
   return copy_(self, y);
 }
 
-Tensor& clamp_(Tensor& self, const std::optional<Operand>& min,
-               const std::optional<Operand>& max) {
+Tensor& clamp_(Tensor& self, const std::optional<Operand>& min, const std::optional<Operand>& max) {
   check_inplace("clamp_", self, wants_grad(self));
   return copied("clamp_", self, clamp(self, min, max));
 }

@@ -11,8 +11,8 @@ namespace {
 template <class F>
 Tensor reinterpret(const char* op, const char* node, const Tensor& x, DType dtype, Dims sizes,
                    Dims strides, int64_t offset, F backward) {
-  Tensor y(make_ref<TensorImpl>(x.impl()->storage, std::move(sizes), std::move(strides), offset,
-                                dtype));
+  Tensor y(
+      make_ref<TensorImpl>(x.impl()->storage, std::move(sizes), std::move(strides), offset, dtype));
   mark_view(y, x, op);
   bool float_like = is_floating(dtype) || is_complex(dtype);
   if (float_like && wants_grad(x)) record(node, y, inputs(x), std::move(backward));
@@ -36,16 +36,14 @@ Tensor part(const char* op, const char* node, const Tensor& x, int64_t which, F 
 
 Tensor real(const Tensor& x) {
   if (!x.is_complex()) return x;
-  return part("real", "RealBackward0", x, 0, [](Backward& b) {
-    b[0] = to_dtype(b.grad(), to_complex(b.grad().dtype()));
-  });
+  return part("real", "RealBackward0", x, 0,
+              [](Backward& b) { b[0] = to_dtype(b.grad(), to_complex(b.grad().dtype())); });
 }
 
 Tensor imag(const Tensor& x) {
   CHECK(x.is_complex(), DType, "imag: expected a complex tensor, got ", x.dtype());
-  return part("imag", "ImagBackward0", x, 1, [](Backward& b) {
-    b[0] = make_complex(zeros_like(b.grad()), b.grad());
-  });
+  return part("imag", "ImagBackward0", x, 1,
+              [](Backward& b) { b[0] = make_complex(zeros_like(b.grad()), b.grad()); });
 }
 
 Tensor view_as_real(const Tensor& x) {

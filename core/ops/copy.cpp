@@ -79,8 +79,12 @@ Tensor empty_in_format(const char* op, const Tensor& x, Options o, std::optional
 
 void copy_same_dtype(const Tensor& src, const Tensor& dst) {
   int64_t size = static_cast<int64_t>(itemsize(dst.dtype()));
-  StridedCopy c{static_cast<char*>(dst.data()), static_cast<const char*>(src.data()),
-                dst.sizes(), dst.strides(), Dims(dst.sizes().size()), size};
+  StridedCopy c{static_cast<char*>(dst.data()),
+                static_cast<const char*>(src.data()),
+                dst.sizes(),
+                dst.strides(),
+                Dims(dst.sizes().size()),
+                size};
   int64_t lead = dst.dim() - src.dim();
   for (int64_t i = 0; i < src.dim(); ++i)
     c.from_strides[i + lead] = src.size(i) == 1 ? 0 : src.stride(i);
@@ -99,8 +103,7 @@ void copy_raw(const Operand& src, const Tensor& dst) {
 Tensor clone(const Tensor& x, std::optional<int64_t> memory_format) {
   Tensor y = empty_in_format("clone", x, options_of(x), memory_format);
   copy_raw(x, y);
-  if (wants_grad(x))
-    record("CloneBackward0", y, inputs(x), [](Backward& b) { b[0] = b.grad(); });
+  if (wants_grad(x)) record("CloneBackward0", y, inputs(x), [](Backward& b) { b[0] = b.grad(); });
   return y;
 }
 
@@ -199,8 +202,8 @@ OP_TABLE(copy) = {
               "A copy of the values."),
     op<contiguous_op>("contiguous(Tensor self, *, int? memory_format=None) -> Tensor", "method",
                       "The tensor itself when it has the memory format, else a copy in it."),
-    op<is_contiguous_op>("_is_contiguous(Tensor self, int? memory_format=None) -> bool",
-                         "private", "Whether the strides are those of a memory format."),
+    op<is_contiguous_op>("_is_contiguous(Tensor self, int? memory_format=None) -> bool", "private",
+                         "Whether the strides are those of a memory format."),
     op<to_op>("_to(Tensor self, ScalarType? dtype, bool copy, int? memory_format=None) -> Tensor",
               "private", "The values cast and laid out; the tensor itself when it fits."),
     op<to_dtype>("_to_dtype(Tensor self, ScalarType dtype) -> Tensor", "private",

@@ -1,7 +1,7 @@
 // New tensors: uninitialised and constant, by size or like another tensor.
+#include "core/ops/creation.h"
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
-#include "core/ops/creation.h"
 #include "core/ops/shape.h"
 
 namespace cresset::ops {
@@ -69,11 +69,10 @@ Tensor ones_op(const Dims& size, std::optional<DType> dtype, std::optional<Devic
 }
 Tensor full_op(const Dims& size, const Scalar& fill_value, std::optional<DType> dtype,
                std::optional<Device> device, bool requires_grad) {
-  return with_grad(full(size, fill_value,
-                        resolve(dtype.value_or(fill_value.dtype(default_dtype())), device)),
-                   requires_grad);
+  return with_grad(
+      full(size, fill_value, resolve(dtype.value_or(fill_value.dtype(default_dtype())), device)),
+      requires_grad);
 }
-
 
 Tensor empty_permuted(const Dims& size, const Dims& physical_layout, std::optional<DType> dtype,
                       std::optional<Device> device, bool requires_grad) {
@@ -129,11 +128,10 @@ Tensor new_empty(const Tensor& x, const Dims& size, std::optional<DType> dtype,
 Tensor new_empty_strided(const Tensor& x, const Dims& size, const Dims& stride,
                          std::optional<DType> dtype, std::optional<Device> device,
                          bool requires_grad) {
-  return with_grad(cresset::empty_strided(size, stride, resolve(x, dtype, device)),
-                   requires_grad);
+  return with_grad(cresset::empty_strided(size, stride, resolve(x, dtype, device)), requires_grad);
 }
-Tensor new_full(const Tensor& x, const Dims& size, const Scalar& value,
-                std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+Tensor new_full(const Tensor& x, const Dims& size, const Scalar& value, std::optional<DType> dtype,
+                std::optional<Device> device, bool requires_grad) {
   return with_grad(filled("new_full", size, value, resolve(x, dtype, device)), requires_grad);
 }
 Tensor new_zeros(const Tensor& x, const Dims& size, std::optional<DType> dtype,

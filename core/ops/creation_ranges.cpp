@@ -9,11 +9,12 @@ namespace cresset::ops {
 namespace {
 
 template <class T>
-concept ComplexElement = requires(T x) { x.imag(); };
+concept ComplexElement = requires(T x) {
+  x.imag();
+};
 
 // Calls f with the storage type of a real dtype.
-template <class F>
-void visit_real(const char* op, DType dtype, F&& f) {
+template <class F> void visit_real(const char* op, DType dtype, F&& f) {
   CHECK(!is_complex(dtype), DType, op, ": expected a real dtype, got ", dtype);
   visit_dtype(dtype, [&]<class T>() {
     if constexpr (!ComplexElement<T>) f.template operator()<T>();
@@ -67,8 +68,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
         for (int64_t i = 0; i < n; ++i, value += by) out[i] = static_cast<T>(value);
       } else {
         double from = start.to_double(), by = step.to_double();
-        for (int64_t i = 0; i < n; ++i)
-          out[i] = static_cast<T>(from + static_cast<double>(i) * by);
+        for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(from + static_cast<double>(i) * by);
       }
     });
   return with_grad(y, requires_grad);
@@ -89,8 +89,7 @@ double end_point(const char* op, const Operand& x) {
 }
 
 // Calls write(i, x) with the evenly spaced x, counted from the nearer end as PyTorch does.
-template <class T, class F>
-void for_spaced(double start, double end, int64_t steps, F&& write) {
+template <class T, class F> void for_spaced(double start, double end, int64_t steps, F&& write) {
   constexpr bool wide = std::is_integral_v<T> || std::is_same_v<T, double>;
   using Step = std::conditional_t<wide, double, float>;
   Step from = static_cast<Step>(static_cast<T>(start)), to = static_cast<Step>(static_cast<T>(end));
@@ -118,8 +117,8 @@ Tensor spaced(const char* op, const Operand& start, const Operand& end, int64_t 
   return y;
 }
 
-Tensor linspace(const Operand& start, const Operand& end, int64_t steps,
-                std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+Tensor linspace(const Operand& start, const Operand& end, int64_t steps, std::optional<DType> dtype,
+                std::optional<Device> device, bool requires_grad) {
   return with_grad(spaced("linspace", start, end, steps, std::nullopt, resolve(dtype, device)),
                    requires_grad);
 }
@@ -155,8 +154,8 @@ int64_t triangle_count(int64_t rows, int64_t columns, int64_t k) {
 // Rows and columns of the elements on one side of a diagonal, row by row.
 Tensor triangle_indices(const char* op, int64_t rows, int64_t columns, int64_t offset, bool upper,
                         std::optional<DType> dtype, std::optional<Device> device) {
-  CHECK(rows >= 0 && columns >= 0, Value, op, ": expected sizes of at least 0, got ", rows,
-        " and ", columns);
+  CHECK(rows >= 0 && columns >= 0, Value, op, ": expected sizes of at least 0, got ", rows, " and ",
+        columns);
   Options o{dtype.value_or(DType::Int64), device.value_or(Device{})};
   CHECK(o.dtype == DType::Int64 || o.dtype == DType::Int32, DType, op,
         ": expected int32 or int64, got ", o.dtype);
@@ -204,8 +203,8 @@ Tensor vander(const Tensor& x, std::optional<int64_t> count) {
 }
 
 TensorList unravel_index(const Tensor& indices, const Dims& shape) {
-  CHECK(is_integral(indices.dtype(), false), DType,
-        "unravel_index: expected integer indices, got ", indices.dtype());
+  CHECK(is_integral(indices.dtype(), false), DType, "unravel_index: expected integer indices, got ",
+        indices.dtype());
   int64_t total = checked_numel("unravel_index", shape), step = 1;
   if (!indices.is_meta()) {
     Tensor flat = contiguous(to_dtype(indices, DType::Int64));

@@ -20,8 +20,7 @@ struct CtcInputs {
 
 std::vector<int64_t> lengths_of(const char* what, const Tensor& given, int64_t n, int64_t most) {
   CHECK(is_integral(given.dtype(), false) && given.dim() <= 1 && given.numel() == n, Shape, name,
-        ": expected ", n, " integer ", what, ", got shape ", given.sizes(), " of ",
-        given.dtype());
+        ": expected ", n, " integer ", what, ", got shape ", given.sizes(), " of ", given.dtype());
   Tensor t = contiguous(to_dtype(given, DType::Int64));
   std::vector<int64_t> out(t.data<int64_t>(), t.data<int64_t>() + n);
   for (int64_t v : out)
@@ -62,9 +61,9 @@ CtcInputs prepare(const Tensor& x, const Tensor& targets, const Tensor& input_le
 
 }  // namespace
 
-static Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets,
-                       const Tensor& input_lengths, const Tensor& target_lengths, int64_t blank,
-                       Reduction reduction, bool zero_infinity) {
+static Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                       const Tensor& target_lengths, int64_t blank, Reduction reduction,
+                       bool zero_infinity) {
   CHECK(log_probs.dim() == 2 || log_probs.dim() == 3, Shape, name,
         ": expected log probabilities [T, N, C] or [T, C], got shape ", log_probs.sizes());
   CHECK(log_probs.dtype() == DType::Float32 || log_probs.dtype() == DType::Float64, DType, name,
@@ -78,8 +77,8 @@ static Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets,
   Tensor alpha = empty(Dims{n, x.size(0), 2 * in.targets.size(1) + 1}, options_of(x));
   Tensor loss = empty(Dims{n}, options_of(x));
   auto call = [in, alpha, blank, zero_infinity](const Tensor& scores, const Tensor& losses) {
-    return CtcCall{&scores, &in.targets, &alpha, &losses, in.input_lengths, in.target_lengths,
-                   blank, zero_infinity};
+    return CtcCall{&scores,          &in.targets,       &alpha, &losses,
+                   in.input_lengths, in.target_lengths, blank,  zero_infinity};
   };
   launch(name, x.device(), &CtcKernels::forward, call(x, loss));
   // The kernel of the derivative needs the losses as they were computed.

@@ -12,8 +12,7 @@ namespace cresset {
 /// cdist's choice of a matrix product for Euclidean distances; the result is the same.
 enum class CdistMode { if_necessary, always, never };
 
-template <>
-struct EnumNames<CdistMode> {
+template <> struct EnumNames<CdistMode> {
   static constexpr const char* schema =
       "CdistMode{use_mm_for_euclid_dist_if_necessary|use_mm_for_euclid_dist|"
       "donot_use_mm_for_euclid_dist}";

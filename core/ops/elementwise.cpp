@@ -34,8 +34,8 @@ DType promote(std::span<const Operand> in) {
     if (!o.is_tensor())
       state.add_scalar(static_cast<ScalarKind>(o.scalar().kind()));
     else if (o.tensor().is_wrapped_number())
-      state.add_scalar(is_complex(o.tensor().dtype())    ? ScalarKind::Complex
-                       : is_floating(o.tensor().dtype()) ? ScalarKind::Float
+      state.add_scalar(is_complex(o.tensor().dtype())      ? ScalarKind::Complex
+                       : is_floating(o.tensor().dtype())   ? ScalarKind::Float
                        : o.tensor().dtype() == DType::Bool ? ScalarKind::Bool
                                                            : ScalarKind::Int);
     else
@@ -46,15 +46,14 @@ DType promote(std::span<const Operand> in) {
 
 bool has_bool(std::span<const Operand> in) {
   for (const Operand& o : in)
-    if (o.is_tensor() ? o.tensor().dtype() == DType::Bool
-                      : o.scalar().kind() == Scalar::Kind::Bool)
+    if (o.is_tensor() ? o.tensor().dtype() == DType::Bool : o.scalar().kind() == Scalar::Kind::Bool)
       return true;
   return false;
 }
 
 struct Plan {
-  DType dtype;     // what is computed
-  DType out;       // what is stored
+  DType dtype;  // what is computed
+  DType out;    // what is stored
   Dims sizes;
   Device device;
   const Tensor* layout = nullptr;  // whose strides the result takes
@@ -98,7 +97,7 @@ Plan make_plan(Row row, std::span<const Operand> in) {
   CHECK(first, Type, info.name, ": expected at least one tensor argument");
   plan.device = first->device();
   plan.dtype = result_dtype(info.name, info.cls, in);
-  plan.out = gives_bool(info.kind)                               ? DType::Bool
+  plan.out = gives_bool(info.kind)                       ? DType::Bool
              : gives_real(row) && is_complex(plan.dtype) ? to_real(plan.dtype)
                                                          : plan.dtype;
   if (same) {
@@ -150,8 +149,11 @@ void run(Row row, const Plan& plan, std::span<const Operand> in, std::span<const
   }
   const Operand* list[3];
   for (size_t i = 0; i < in.size(); ++i) list[i] = &in[i];
-  RowCall call{.row = row, .compute = compute_for(plan.dtype), .params = params.data(),
-               .in = {list, in.size()}, .out = &out};
+  RowCall call{.row = row,
+               .compute = compute_for(plan.dtype),
+               .params = params.data(),
+               .in = {list, in.size()},
+               .out = &out};
   launch(name, plan.device, &ElementwiseKernels::row, call);
 }
 
@@ -221,8 +223,7 @@ class RowNode final : public Node {
     const RowInfo& info = row_info(row_);
     const char* text = info.derivative[i];
     if (info.zero_gradient) return zeros_like(g);
-    CHECK(text, NotImplemented, info.name, ": the derivative by input ", i,
-          " is not implemented");
+    CHECK(text, NotImplemented, info.name, ": the derivative by input ", i, " is not implemented");
     if (std::strcmp(text, "g") == 0) return g;
     std::optional<Operand> operands[5];
     operands[0] = Operand(g);
@@ -252,8 +253,12 @@ class RowNode final : public Node {
     Tensor d = g.is_contiguous() || !is_dense(g)
                    ? empty(g.sizes(), {stored, g.device()})
                    : cresset::empty_strided(g.sizes(), g.strides(), {stored, g.device()});
-    RowCall call{.row = row_, .derivative = i, .compute = compute_for(dtype), .params = params_,
-                 .in = {list, 5}, .out = &d};
+    RowCall call{.row = row_,
+                 .derivative = i,
+                 .compute = compute_for(dtype),
+                 .params = params_,
+                 .in = {list, 5},
+                 .out = &d};
     launch(name_, g.device(), &ElementwiseKernels::row, call);
     return d;
   }
@@ -306,9 +311,7 @@ DType result_dtype(const char* op, DTypeClass cls, std::span<const Operand> in) 
     case DTypeClass::floating: refuse(!complex, "a real dtype"); [[fallthrough]];
     case DTypeClass::floating_complex: return integral ? default_dtype() : dtype;
     case DTypeClass::integral: refuse(integral, "an integer or bool dtype"); return dtype;
-    case DTypeClass::integer:
-      refuse(is_integral(dtype, false), "an integer dtype");
-      return dtype;
+    case DTypeClass::integer: refuse(is_integral(dtype, false), "an integer dtype"); return dtype;
     case DTypeClass::floating_only: refuse(is_floating(dtype), "a floating dtype"); return dtype;
   }
   return dtype;

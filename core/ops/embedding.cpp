@@ -1,6 +1,6 @@
 // Rows of a table by index: embedding, embedding_bag, one_hot.
-#include "core/dispatch/op.h"
 #include "core/ops/embedding.h"
+#include "core/dispatch/op.h"
 #include "core/ops/indexing.h"
 #include "core/ops/write_in_place.h"
 
@@ -40,8 +40,7 @@ Tensor lookup(const Tensor& weight, const Tensor& at, EmbeddingOptions options) 
                GradMode off(false);
                kept = without_padding(i, options.padding);
              }
-             if (options.scale_by_frequency)
-               g = mul(g, inverse_frequency(i, rows, options_of(g)));
+             if (options.scale_by_frequency) g = mul(g, inverse_frequency(i, rows, options_of(g)));
              b[0] = spread_rows(g, 0, kept, rows);
            });
   return y;
@@ -87,8 +86,8 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
 // ---- embedding_bag
 
 struct Bags {
-  Tensor at;       // indices, [n]
-  Tensor bag;      // the bag of each index, [n]
+  Tensor at;   // indices, [n]
+  Tensor bag;  // the bag of each index, [n]
   int64_t count = 0;
 };
 
@@ -132,8 +131,8 @@ Bags bags_of(const Tensor& weight, const Tensor& input, const std::optional<Tens
 
 // The index that gave the maximum is found first; then the result is a gather.
 Tensor bag_max(const Tensor& weight, const Bags& bags, int64_t padding) {
-  Tensor best = full(Dims{bags.count, weight.size(1)}, Scalar(int64_t{-1}),
-                     {DType::Int64, weight.device()});
+  Tensor best =
+      full(Dims{bags.count, weight.size(1)}, Scalar(int64_t{-1}), {DType::Int64, weight.device()});
   Tensor found;
   {
     GradMode off(false);
@@ -190,8 +189,7 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
     launch("one_hot", input.device(), &IndexingKernels::range, contiguous(input), &lo, &hi);
     n = hi + 1;
   }
-  CHECK(n > 0 || input.numel() == 0, Value, "one_hot: expected num_classes of at least 1, got ",
-        n);
+  CHECK(n > 0 || input.numel() == 0, Value, "one_hot: expected num_classes of at least 1, got ", n);
   Tensor at = unsqueeze(checked_index("one_hot", input, input, n, false), input.dim());
   Dims sizes = input.sizes();
   sizes.push_back(n);

@@ -7,8 +7,7 @@
 namespace cresset {
 
 enum class BagMode : uint8_t { mean, sum, max };
-template <>
-struct EnumNames<BagMode> {
+template <> struct EnumNames<BagMode> {
   static constexpr const char* schema = "BagMode{mean|sum|max}";
 };
 

@@ -23,8 +23,12 @@ Dims pair(const char* op, const char* what, const Dims& values, int64_t least) {
 
 Windows windows(const char* op, const Dims& image, const Dims& kernel, const Dims& dilation,
                 const Dims& padding, const Dims& stride) {
-  Windows w{pair(op, "kernel_size", kernel, 1), pair(op, "dilation", dilation, 1),
-            pair(op, "padding", padding, 0), pair(op, "stride", stride, 1), {}, {}};
+  Windows w{pair(op, "kernel_size", kernel, 1),
+            pair(op, "dilation", dilation, 1),
+            pair(op, "padding", padding, 0),
+            pair(op, "stride", stride, 1),
+            {},
+            {}};
   for (size_t i = 0; i < 2; ++i) {
     int64_t size = image[i] + 2 * w.padding[i];
     int64_t span = w.dilation[i] * (w.kernel[i] - 1) + 1;
@@ -39,21 +43,23 @@ Windows windows(const char* op, const Dims& image, const Dims& kernel, const Dim
 // Sizes and strides of all windows in contiguous padded images [N, C, h, w].
 std::pair<Dims, Dims> geometry(const Windows& w, int64_t n, int64_t c) {
   int64_t row = w.padded[1], plane = w.padded[0] * row;
-  return {Dims{n, c, w.kernel[0], w.kernel[1], w.out[0], w.out[1]},
-          Dims{c * plane, plane, w.dilation[0] * row, w.dilation[1], w.stride[0] * row,
-               w.stride[1]}};
+  return {
+      Dims{n, c, w.kernel[0], w.kernel[1], w.out[0], w.out[1]},
+      Dims{c * plane, plane, w.dilation[0] * row, w.dilation[1], w.stride[0] * row, w.stride[1]}};
 }
 
-Tensor im2col(const Tensor& x, const Dims& kernel_size, const Dims& dilation,
-              const Dims& padding, const Dims& stride) {
-  CHECK(x.dim() == 3 || x.dim() == 4, Shape, "unfold: expected images [N, C, H, W] or [C, H, W], "
-        "got shape ", x.sizes());
+Tensor im2col(const Tensor& x, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
+              const Dims& stride) {
+  CHECK(x.dim() == 3 || x.dim() == 4, Shape,
+        "unfold: expected images [N, C, H, W] or [C, H, W], "
+        "got shape ",
+        x.sizes());
   for (int64_t d = -3; d < 0; ++d)
     CHECK(x.size(d) > 0, Shape, "unfold: expected elements in every dim but the batch, got shape ",
           x.sizes());
   Tensor batch = x.dim() == 3 ? unsqueeze(x, 0) : x;
-  Windows w = windows("unfold", Dims{x.size(-2), x.size(-1)}, kernel_size, dilation, padding,
-                      stride);
+  Windows w =
+      windows("unfold", Dims{x.size(-2), x.size(-1)}, kernel_size, dilation, padding, stride);
   int64_t n = batch.size(0), c = batch.size(1);
   Dims pad{w.padding[1], w.padding[1], w.padding[0], w.padding[0]};
   bool padded = w.padding[0] != 0 || w.padding[1] != 0;
@@ -66,8 +72,10 @@ Tensor im2col(const Tensor& x, const Dims& kernel_size, const Dims& dilation,
 
 Tensor col2im(const Tensor& x, const Dims& output_size, const Dims& kernel_size,
               const Dims& dilation, const Dims& padding, const Dims& stride) {
-  CHECK(x.dim() == 2 || x.dim() == 3, Shape, "fold: expected columns [N, C kh kw, L] or "
-        "[C kh kw, L], got shape ", x.sizes());
+  CHECK(x.dim() == 2 || x.dim() == 3, Shape,
+        "fold: expected columns [N, C kh kw, L] or "
+        "[C kh kw, L], got shape ",
+        x.sizes());
   Dims image = pair("fold", "output_size", output_size, 1);
   Windows w = windows("fold", image, kernel_size, dilation, padding, stride);
   int64_t taps = w.kernel[0] * w.kernel[1];
@@ -78,8 +86,8 @@ Tensor col2im(const Tensor& x, const Dims& output_size, const Dims& kernel_size,
   int64_t n = x.dim() == 3 ? x.size(0) : 1, c = x.size(-2) / taps;
   auto [sizes, strides] = geometry(w, n, c);
   Dims base{n, c, w.padded[0], w.padded[1]};
-  Tensor y = as_strided_backward(reshape(x, sizes), base, contiguous_strides(base), 0, sizes,
-                                 strides, 0);
+  Tensor y =
+      as_strided_backward(reshape(x, sizes), base, contiguous_strides(base), 0, sizes, strides, 0);
   y = narrow(narrow(y, 2, w.padding[0], image[0]), 3, w.padding[1], image[1]);
   y = contiguous(y);
   return x.dim() == 2 ? squeeze(y, Dims{0}) : y;

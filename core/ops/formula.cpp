@@ -13,9 +13,10 @@ class Value {
  public:
   Value() : operand_(Scalar(0)) {}
   Value(Operand o) : operand_(std::move(o)) {}
-  Value(double v) : operand_(v == static_cast<double>(static_cast<int64_t>(v))
-                                 ? Operand(Scalar(static_cast<int64_t>(v)))
-                                 : Operand(Scalar(v))) {}
+  Value(double v)
+      : operand_(v == static_cast<double>(static_cast<int64_t>(v))
+                     ? Operand(Scalar(static_cast<int64_t>(v)))
+                     : Operand(Scalar(v))) {}
   Value(int v) : Value(static_cast<double>(v)) {}
   const Operand& operand() const { return operand_; }
   bool is_number() const { return !operand_.is_tensor(); }
@@ -43,20 +44,17 @@ Value call_row(Row row, std::initializer_list<const Value*> in,
   return Value(Operand(y));
 }
 
-#define FUNCTION1(name)                                     \
-  template <class... M>                                     \
-  Value name(const Value& x, M... members) {                \
+#define FUNCTION1(name)                                                  \
+  template <class... M> Value name(const Value& x, M... members) {       \
     return call_row(Row::name, {&x}, {static_cast<double>(members)...}); \
   }
-#define FUNCTION2(name)                                     \
-  template <class... M>                                     \
-  Value name(const Value& a, const Value& b, M... members) { \
-    return call_row(Row::name, {&a, &b}, {static_cast<double>(members)...}); \
+#define FUNCTION2(name)                                                            \
+  template <class... M> Value name(const Value& a, const Value& b, M... members) { \
+    return call_row(Row::name, {&a, &b}, {static_cast<double>(members)...});       \
   }
-#define FUNCTION3(name)                                     \
-  template <class... M>                                     \
-  Value name(const Value& a, const Value& b, const Value& c, M... members) { \
-    return call_row(Row::name, {&a, &b, &c}, {static_cast<double>(members)...}); \
+#define FUNCTION3(name)                                                                            \
+  template <class... M> Value name(const Value& a, const Value& b, const Value& c, M... members) { \
+    return call_row(Row::name, {&a, &b, &c}, {static_cast<double>(members)...});                   \
   }
 #define UNARY(name, ...) FUNCTION1(name)
 #define UNARY0(name, ...) FUNCTION1(name)
@@ -96,8 +94,7 @@ Value conj(const Value& x) {
 
 Value value_of(const std::optional<Operand>& o) { return o ? Value(*o) : Value(); }
 
-template <class R>
-R with_params(const double* params) {
+template <class R> R with_params(const double* params) {
   R r;
   if constexpr (!std::is_empty_v<R>) std::memcpy(static_cast<void*>(&r), params, sizeof(R));
   return r;
@@ -105,18 +102,15 @@ R with_params(const double* params) {
 
 using Operands = const std::optional<Operand> (&)[5];
 
-template <class R>
-Value unary(int, Operands o, const double* params) {
+template <class R> Value unary(int, Operands o, const double* params) {
   return with_params<R>(params).backward0(value_of(o[0]), value_of(o[1]), value_of(o[4]));
 }
-template <class R>
-Value binary(int i, Operands o, const double* params) {
+template <class R> Value binary(int i, Operands o, const double* params) {
   R r = with_params<R>(params);
   Value g = value_of(o[0]), a = value_of(o[1]), b = value_of(o[2]), y = value_of(o[4]);
   return i == 0 ? r.backward0(g, a, b, y) : r.backward1(g, a, b, y);
 }
-template <class R>
-Value ternary(int i, Operands o, const double* params) {
+template <class R> Value ternary(int i, Operands o, const double* params) {
   R r = with_params<R>(params);
   Value g = value_of(o[0]), a = value_of(o[1]), b = value_of(o[2]), c = value_of(o[3]);
   Value y = value_of(o[4]);
@@ -140,8 +134,7 @@ constexpr FormulaFn formulas[] = {
 };
 
 // Members are doubles only, so a default-constructed row is its list of defaults.
-template <class R>
-std::span<const double> defaults_of() {
+template <class R> std::span<const double> defaults_of() {
   if constexpr (std::is_empty_v<R>) {
     return {};
   } else {

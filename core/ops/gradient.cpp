@@ -16,8 +16,8 @@ Tensor rolled(const Tensor& x, int64_t d, int64_t first) {
 }
 
 Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
-  CHECK(self.dim() == other.dim(), Shape,
-        "linalg.cross: expected as many dims, got shapes ", self.sizes(), " and ", other.sizes());
+  CHECK(self.dim() == other.dim(), Shape, "linalg.cross: expected as many dims, got shapes ",
+        self.sizes(), " and ", other.sizes());
   int64_t d = wrap_dim("linalg.cross", dim, self.dim());
   CHECK(self.dim() > 0 && self.size(d) == 3 && other.size(d) == 3, Shape,
         "linalg.cross: expected size 3 in dim ", d, ", got shapes ", self.sizes(), " and ",
@@ -62,9 +62,7 @@ Terms difference_terms(const std::vector<double>& x, bool even, int64_t edge_ord
   const size_t count = even && edge_order == 1 ? 2 : 3;
   Term blank{std::vector<int64_t>(x.size()), std::vector<double>(x.size())};
   Terms terms(count, blank);
-  auto gap = [&](int64_t i) {
-    return x[static_cast<size_t>(i + 1)] - x[static_cast<size_t>(i)];
-  };
+  auto gap = [&](int64_t i) { return x[static_cast<size_t>(i + 1)] - x[static_cast<size_t>(i)]; };
   for (int64_t i = 1; i + 1 < n; ++i) {
     double l = gap(i - 1), r = gap(i);
     if (even && count == 2)
@@ -72,8 +70,8 @@ Terms difference_terms(const std::vector<double>& x, bool even, int64_t edge_ord
     else if (even)
       set_row(terms, i, {{i - 1, -0.5 / l}, {i + 1, 0.25 / l}, {i + 1, 0.25 / l}});
     else
-      set_row(terms, i, {{i - 1, -r / (l * (l + r))}, {i, (r - l) / (l * r)},
-                         {i + 1, l / (r * (l + r))}});
+      set_row(terms, i,
+              {{i - 1, -r / (l * (l + r))}, {i, (r - l) / (l * r)}, {i + 1, l / (r * (l + r))}});
   }
   double a = gap(0), z = gap(n - 2);
   if (edge_order == 1) {
@@ -88,10 +86,12 @@ Terms difference_terms(const std::vector<double>& x, bool even, int64_t edge_ord
     return terms;
   }
   double b = gap(1), y = gap(n - 3);
-  set_row(terms, 0, {{0, -(2 * a + b) / (a * (a + b))}, {1, (a + b) / (a * b)},
-                     {2, -a / (b * (a + b))}});
-  set_row(terms, n - 1, {{n - 3, z / (y * (y + z))}, {n - 2, -(y + z) / (y * z)},
-                         {n - 1, (2 * z + y) / (z * (y + z))}});
+  set_row(terms, 0,
+          {{0, -(2 * a + b) / (a * (a + b))}, {1, (a + b) / (a * b)}, {2, -a / (b * (a + b))}});
+  set_row(terms, n - 1,
+          {{n - 3, z / (y * (y + z))},
+           {n - 2, -(y + z) / (y * z)},
+           {n - 1, (2 * z + y) / (z * (y + z))}});
   return terms;
 }
 
@@ -120,8 +120,8 @@ std::vector<double> points(const Tensor& self, int64_t d, size_t k, const std::v
   }
   const Tensor& c = coordinates[k];
   same_device("gradient", self, c);
-  CHECK(c.dim() == 1 && c.numel() == n, Shape, "gradient: expected ", n,
-        " coordinates for dim ", d, ", got shape ", c.sizes());
+  CHECK(c.dim() == 1 && c.numel() == n, Shape, "gradient: expected ", n, " coordinates for dim ", d,
+        ", got shape ", c.sizes());
   Tensor v = contiguous(to_dtype(c, DType::Float64));
   std::copy(v.data<double>(), v.data<double>() + n, x.begin());
   return x;
@@ -143,8 +143,9 @@ TensorList gradient(const Tensor& self, const std::vector<double>& spacing,
     int64_t d = wrap_dim("gradient", dims[k], self.dim());
     CHECK(self.dim() > 0 && self.size(d) > edge_order, Shape, "gradient: expected at least ",
           edge_order + 1, " elements in dim ", d, " of shape ", self.sizes());
-    out.push_back(apply_terms(x, d, difference_terms(points(self, d, k, spacing, coordinates),
-                                                     coordinates.empty(), edge_order)));
+    out.push_back(apply_terms(x, d,
+                              difference_terms(points(self, d, k, spacing, coordinates),
+                                               coordinates.empty(), edge_order)));
   }
   return out;
 }

@@ -9,8 +9,8 @@ namespace cresset::ops {
 namespace {
 
 void check_shapes(const char* op, const Tensor& x, const Tensor& grid, GridMode mode) {
-  CHECK((x.dim() == 4 || x.dim() == 5) && grid.dim() == x.dim() &&
-            grid.size(0) == x.size(0) && grid.size(-1) == x.dim() - 2,
+  CHECK((x.dim() == 4 || x.dim() == 5) && grid.dim() == x.dim() && grid.size(0) == x.size(0) &&
+            grid.size(-1) == x.dim() - 2,
         Shape, op, ": expected an input [N, C, spatial...] and a grid [N, positions..., 2 or 3], ",
         "got shapes ", x.sizes(), " and ", grid.sizes());
   CHECK((x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && x.dtype() == grid.dtype(),
@@ -30,8 +30,8 @@ Tensor sample(const char* op, const Tensor& input, const Tensor& positions, Grid
   sizes.erase(sizes.size() - 1);
   sizes.insert(1, x.size(1));
   Tensor y = empty(sizes, options_of(x));
-  launch(op, x.device(), &GridKernels::forward,
-         GridCall{mode, padding, align_corners, &x, &grid}, y);
+  launch(op, x.device(), &GridKernels::forward, GridCall{mode, padding, align_corners, &x, &grid},
+         y);
   if (wants_grad(x, grid))
     record("GridSampler2DBackward0", y, inputs(x, grid),
            [op, mode, padding, align_corners, xs = save(x), gs = save(grid)](Backward& b) {
@@ -72,11 +72,10 @@ static Tensor grid_sampler_3d(const Tensor& input, const Tensor& grid, int64_t m
 }
 
 OP_TABLE(grid_sample) = {
-    op<grid_sample>(
-        "grid_sample(Tensor input, Tensor grid, GridMode{bilinear|nearest|bicubic} "
-        "mode='bilinear', GridPadding{zeros|border|reflection} padding_mode='zeros', "
-        "bool? align_corners=None) -> Tensor",
-        "nn", "Values of an image at positions given in [-1, 1]."),
+    op<grid_sample>("grid_sample(Tensor input, Tensor grid, GridMode{bilinear|nearest|bicubic} "
+                    "mode='bilinear', GridPadding{zeros|border|reflection} padding_mode='zeros', "
+                    "bool? align_corners=None) -> Tensor",
+                    "nn", "Values of an image at positions given in [-1, 1]."),
     op<grid_sampler_2d>("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, "
                         "int padding_mode, bool align_corners) -> Tensor",
                         "torch", "grid_sample of [N, C, H, W] with numbered modes."),

@@ -10,12 +10,10 @@ namespace cresset {
 enum class GridMode { bilinear, nearest, bicubic };
 enum class GridPadding { zeros, border, reflection };
 
-template <>
-struct EnumNames<GridMode> {
+template <> struct EnumNames<GridMode> {
   static constexpr const char* schema = "GridMode{bilinear|nearest|bicubic}";
 };
-template <>
-struct EnumNames<GridPadding> {
+template <> struct EnumNames<GridPadding> {
   static constexpr const char* schema = "GridPadding{zeros|border|reflection}";
 };
 

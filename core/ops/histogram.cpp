@@ -14,8 +14,8 @@ Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, int64_
         self.dtype());
   CHECK(self.dim() == 1, Shape, "bincount: expected a 1-d tensor, got shape ", self.sizes());
   CHECK(minlength >= 0, Value, "bincount: expected minlength of at least 0, got ", minlength);
-  CHECK(!weights || weights->sizes() == self.sizes(), Shape,
-        "bincount: expected weights of shape ", self.sizes());
+  CHECK(!weights || weights->sizes() == self.sizes(), Shape, "bincount: expected weights of shape ",
+        self.sizes());
   CHECK(!self.is_meta(), Device, "bincount: the result depends on values");
   if (weights) same_device("bincount", self, *weights);
   GradMode off(false);
@@ -24,8 +24,7 @@ Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, int64_
   if (at.numel()) launch("bincount", at.device(), &IndexingKernels::range, at, &lo, &hi);
   CHECK(lo >= 0, Value, "bincount: expected integers of at least 0, got ", lo);
   int64_t size = std::max(hi + 1, minlength);
-  if (!weights)
-    return spread_rows(expand(ones(Dims{}, options_of(at)), at.sizes()), 0, at, size);
+  if (!weights) return spread_rows(expand(ones(Dims{}, options_of(at)), at.sizes()), 0, at, size);
   DType dtype = weights->dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
   return spread_rows(to_dtype(*weights, dtype), 0, at, size);
 }
@@ -112,8 +111,8 @@ TensorList given_edges(const char* op, const Tensor& x, const TensorList& bins) 
     same_device(op, x, e);
     CHECK(e.dim() == 1 && e.numel() > 1, Shape, op,
           ": expected 1-d bin edges with at least 2 elements, got shape ", e.sizes());
-    CHECK(e.dtype() == x.dtype(), DType, op, ": expected bin edges of dtype ", x.dtype(),
-          ", got ", e.dtype());
+    CHECK(e.dtype() == x.dtype(), DType, op, ": expected bin edges of dtype ", x.dtype(), ", got ",
+          e.dtype());
     edges.push_back(contiguous(e));
   }
   return edges;
@@ -164,8 +163,8 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& self, const Operand& bins,
                                      const std::optional<std::vector<double>>& range,
                                      const std::optional<Tensor>& weight, bool density) {
   check_floats("histogram", self);
-  CHECK(!weight || weight->sizes() == self.sizes(), Shape,
-        "histogram: expected a weight of shape ", self.sizes());
+  CHECK(!weight || weight->sizes() == self.sizes(), Shape, "histogram: expected a weight of shape ",
+        self.sizes());
   CHECK(bins.is_tensor() || bins.scalar().is_integral(), Type,
         "histogram: expected bins to be an integer or a tensor of edges, got ", bins.scalar());
   GradMode off(false);

@@ -8,8 +8,7 @@ namespace {
 
 RowShape row_shape(const Tensor& t, int64_t dim) {
   RowShape s;
-  for (int64_t i = 0; i < t.dim(); ++i)
-    (i < dim ? s.outer : i == dim ? s.n : s.inner) *= t.size(i);
+  for (int64_t i = 0; i < t.dim(); ++i) (i < dim ? s.outer : i == dim ? s.n : s.inner) *= t.size(i);
   return s;
 }
 
@@ -143,8 +142,8 @@ RowWrite check_rows(const char* op, const Tensor& self, int64_t dim, const Tenso
                     const Tensor& source) {
   int64_t d = wrap_dim(op, dim, self.dim()), n = self.dim() ? self.size(d) : 1;
   CHECK(index.dim() <= 1, Index, op, ": expected a 1-d index, got shape ", index.sizes());
-  CHECK(self.dtype() == source.dtype(), DType, op,
-        ": expected self and source of one dtype, got ", self.dtype(), " and ", source.dtype());
+  CHECK(self.dtype() == source.dtype(), DType, op, ": expected self and source of one dtype, got ",
+        self.dtype(), " and ", source.dtype());
   same_device(op, self, source);
   int64_t rows = source.dim() ? source.size(std::min(d, source.dim() - 1)) : 1;
   bool fits = source.dim() == self.dim() || (self.dim() <= 1 && source.dim() <= 1);
@@ -152,8 +151,8 @@ RowWrite check_rows(const char* op, const Tensor& self, int64_t dim, const Tenso
     fits = i == d || source.size(i) == self.size(i);
   CHECK(fits, Shape, op, ": a source of shape ", source.sizes(), " does not fit shape ",
         self.sizes(), " along dim ", d);
-  CHECK(rows == index.numel(), Index, op, ": expected as many indices as the source has in dim ",
-        d, " (", rows, "), got ", index.numel());
+  CHECK(rows == index.numel(), Index, op, ": expected as many indices as the source has in dim ", d,
+        " (", rows, "), got ", index.numel());
   return {d, checked_index(op, self, index, n, false)};
 }
 
@@ -224,8 +223,8 @@ Tensor& index_fill_(Tensor& self, int64_t dim, const Tensor& index, const Operan
   return write_in_place(
       "index_fill_", self, recording,
       [&](const Tensor& to) {
-        launch("index_fill_", to.device(), &IndexingKernels::where, f.mask,
-               apart_from(to, f.value), to, to);
+        launch("index_fill_", to.device(), &IndexingKernels::where, f.mask, apart_from(to, f.value),
+               to, to);
       },
       [&] { return masked_fill(self, f.mask, value); });
 }
@@ -248,8 +247,8 @@ Tensor take(const Tensor& self, const Tensor& index) {
 void check_put(const char* op, const Tensor& self, const Tensor& index, const Tensor& source) {
   CHECK(index.numel() == source.numel(), Shape, op, ": expected as many source elements as ",
         index.numel(), " indices, got ", source.numel());
-  CHECK(self.dtype() == source.dtype(), DType, op,
-        ": expected self and source of one dtype, got ", self.dtype(), " and ", source.dtype());
+  CHECK(self.dtype() == source.dtype(), DType, op, ": expected self and source of one dtype, got ",
+        self.dtype(), " and ", source.dtype());
   same_device(op, self, source);
   CHECK(self.numel() > 0 || index.numel() == 0, Index, op,
         ": cannot put into a tensor without elements");

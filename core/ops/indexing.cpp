@@ -1,6 +1,6 @@
 // Advanced indexing: index, index_put and what finds indices (nonzero, argwhere).
-#include "core/dispatch/op.h"
 #include "core/ops/indexing.h"
+#include "core/dispatch/op.h"
 #include "core/ops/write_in_place.h"
 
 namespace cresset::ops {
@@ -179,8 +179,8 @@ Tensor value_rows(const char* op, const IndexPlan& plan, const Tensor& to, const
                  replaced(to.sizes(), plan.place, 1, Dims{product(plan.shape)}));
 }
 
-Tensor put_planned(const char* op, const IndexPlan& plan, const Tensor& self,
-                   const Tensor& values, bool accumulate) {
+Tensor put_planned(const char* op, const IndexPlan& plan, const Tensor& self, const Tensor& values,
+                   bool accumulate) {
   Tensor to = folded(plan, self);
   Tensor rows = value_rows(op, plan, to, values);
   Tensor y = accumulate ? add_rows(to, plan.place, plan.at, rows)

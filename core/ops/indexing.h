@@ -24,8 +24,8 @@ struct IndexingKernels {
   /// self[o, index[j]] = src[o, j]; the last of equal indices stays.
   void (*write_rows)(const Tensor& self, const Tensor& index, const Tensor& src, RowShape shape);
   /// self[o, index[j]] += alpha * src[o, j], in the order of j.
-  void (*add_rows)(const Tensor& self, const Tensor& index, const Tensor& src,
-                   const Scalar& alpha, RowShape shape);
+  void (*add_rows)(const Tensor& self, const Tensor& index, const Tensor& src, const Scalar& alpha,
+                   RowShape shape);
   /// Any strides, broadcast; a and b of out's dtype; out contiguous.
   void (*where)(const Tensor& condition, const Tensor& a, const Tensor& b, const Tensor& out);
   /// Elements that are not 0 in each block of `nonzero_block` elements of contiguous x.

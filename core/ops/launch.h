@@ -6,12 +6,10 @@
 namespace cresset {
 
 /// The CPU's table of a family: specialised in core/cpu/<family>.cpp.
-template <class Kernels>
-const Kernels& cpu_kernels();
+template <class Kernels> const Kernels& cpu_kernels();
 
 /// The GPU's table, set when the CUDA library is opened.
-template <class Kernels>
-inline const Kernels* cuda_kernels = nullptr;
+template <class Kernels> inline const Kernels* cuda_kernels = nullptr;
 
 /// Runs `member` of the family's table for `device`; on `meta` there is nothing to run.
 template <class Kernels, class... P, class... A>

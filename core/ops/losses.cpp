@@ -99,13 +99,13 @@ Tensor difference_loss(const char* op, const DifferenceArgs& a, const Tensor& in
   return loss;
 }
 
-Tensor weighted(const char* op, const DifferenceArgs& a, const Tensor& input,
-                const Tensor& target, const std::optional<Tensor>& weight) {
+Tensor weighted(const char* op, const DifferenceArgs& a, const Tensor& input, const Tensor& target,
+                const std::optional<Tensor>& weight) {
   if (!weight) return difference_loss(op, a, input, target);
   CHECK(broadcast_shapes(op, input.sizes(), target.sizes()) == weight->sizes(), Shape, op,
         ": expected a weight of the losses' shape, got ", weight->sizes());
-  Tensor rows = mul(difference_loss(op, {a.kind, a.param, Reduction::none}, input, target),
-                    *weight);
+  Tensor rows =
+      mul(difference_loss(op, {a.kind, a.param, Reduction::none}, input, target), *weight);
   if (a.reduction == Reduction::mean)
     return div(sum(rows, std::nullopt, false, std::nullopt),
                sum(*weight, std::nullopt, false, std::nullopt));
@@ -119,8 +119,7 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) 
 }
 
 static Tensor mse_loss_form(const Tensor& input, const Tensor& target, LegacyFlag size_average,
-                            LegacyFlag reduce, Reduction reduction,
-                            std::optional<Tensor> weight) {
+                            LegacyFlag reduce, Reduction reduction, std::optional<Tensor> weight) {
   reduction = legacy_reduction(reduction, size_average, reduce);
   return weighted("mse_loss", {Difference::squared, 0, reduction}, input, target, weight);
 }
@@ -150,15 +149,14 @@ static Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction re
 namespace {
 
 // log(p), not below -100.
-Tensor bounded_log(const Tensor& log_p) {
-  return row(Row::maximum, {log_p, number(-100)});
-}
+Tensor bounded_log(const Tensor& log_p) { return row(Row::maximum, {log_p, number(-100)}); }
 
 void check_probabilities(const Tensor& p) {
   if (!p.device().is_cpu()) return;
   GradMode off(false);
-  Tensor outside = row(Row::logical_not, {row(Row::logical_and, {row(Row::ge, {p, number(0)}),
-                                                                 row(Row::le, {p, number(1)})})});
+  Tensor outside =
+      row(Row::logical_not,
+          {row(Row::logical_and, {row(Row::ge, {p, number(0)}), row(Row::le, {p, number(1)})})});
   Tensor count = sum(outside, std::nullopt, false, std::nullopt);
   CHECK(*count.data<int64_t>() == 0, Value,
         "binary_cross_entropy: expected probabilities in [0, 1], got ", *count.data<int64_t>(),
@@ -170,9 +168,8 @@ void check_probabilities(const Tensor& p) {
 static Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
                                    std::optional<Tensor> weight, LegacyFlag size_average,
                                    LegacyFlag reduce, Reduction reduction) {
-  CHECK(input.sizes() == target.sizes(), Shape,
-        "binary_cross_entropy: expected a target of shape ", input.sizes(), ", got ",
-        target.sizes());
+  CHECK(input.sizes() == target.sizes(), Shape, "binary_cross_entropy: expected a target of shape ",
+        input.sizes(), ", got ", target.sizes());
   CHECK(input.is_floating() && target.is_floating(), DType,
         "binary_cross_entropy: expected floating dtypes, got ", input.dtype(), " and ",
         target.dtype());
@@ -208,8 +205,7 @@ static Tensor bce_with_logits(const Tensor& input, const Tensor& target,
         "binary_cross_entropy_with_logits: expected a target of shape ", input.sizes(), ", got ",
         target.sizes());
   Tensor log_p = row(Row::log_sigmoid, {input});
-  if (pos_weight)
-    log_p = mul(add(mul(sub(*pos_weight, number(1)), target), number(1)), log_p);
+  if (pos_weight) log_p = mul(add(mul(sub(*pos_weight, number(1)), target), number(1)), log_p);
   Tensor rows = sub(mul(sub(number(1), target), input), log_p);
   if (weight) rows = mul(rows, *weight);
   return reduce_loss("binary_cross_entropy_with_logits", rows,
@@ -238,7 +234,6 @@ static Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& tar
 
 // ---- likelihoods
 
-
 static Tensor kl_div(const Tensor& input, const Tensor& target, LegacyFlag size_average,
                      LegacyFlag reduce, KlReduction reduction, bool log_target) {
   Tensor rows = log_target ? mul(exp(target), sub(target, input))
@@ -246,17 +241,17 @@ static Tensor kl_div(const Tensor& input, const Tensor& target, LegacyFlag size_
   if (reduction == KlReduction::batchmean && !size_average && !reduce) {
     Tensor total = sum(rows, std::nullopt, false, std::nullopt);
     if (input.dim() == 0) return total;
-    CHECK(input.size(0) > 0, Shape,
-          "kl_div: expected a batch for reduction batchmean, got shape ", input.sizes());
+    CHECK(input.size(0) > 0, Shape, "kl_div: expected a batch for reduction batchmean, got shape ",
+          input.sizes());
     return div(total, number(static_cast<double>(input.size(0))));
   }
-  Reduction plain = reduction == KlReduction::batchmean ? Reduction::sum
-                                                        : static_cast<Reduction>(reduction);
+  Reduction plain =
+      reduction == KlReduction::batchmean ? Reduction::sum : static_cast<Reduction>(reduction);
   return reduce_loss("kl_div", rows, legacy_reduction(plain, size_average, reduce));
 }
 
-static Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input,
-                               bool full, LegacyFlag size_average, double eps, LegacyFlag reduce,
+static Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
+                               LegacyFlag size_average, double eps, LegacyFlag reduce,
                                Reduction reduction) {
   Tensor rows = log_input ? sub(exp(input), mul(target, input))
                           : sub(input, mul(target, log(add(input, number(eps)))));
@@ -266,8 +261,7 @@ static Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool l
     Tensor stirling = add(sub(mul(target, log(target)), target), half);
     rows = add(rows, where(row(Row::le, {target, Operand(1)}), Operand(0), stirling));
   }
-  return reduce_loss("poisson_nll_loss", rows,
-                     legacy_reduction(reduction, size_average, reduce));
+  return reduce_loss("poisson_nll_loss", rows, legacy_reduction(reduction, size_average, reduce));
 }
 
 Tensor at_least(const Tensor& x, double lowest) {
@@ -276,8 +270,7 @@ Tensor at_least(const Tensor& x, double lowest) {
     GradMode off(false);
     y = row(Row::maximum, {x, number(lowest)});
   }
-  if (wants_grad(x))
-    record("CloneBackward0", y, inputs(x), [](Backward& b) { b[0] = b.grad(); });
+  if (wants_grad(x)) record("CloneBackward0", y, inputs(x), [](Backward& b) { b[0] = b.grad(); });
   return y;
 }
 
@@ -296,8 +289,7 @@ Tensor aligned_variance(const Tensor& input, const Tensor& var) {
     if (var.size(d) != input.size(d)) fits = var.size(d) == 1 && ++narrow == 1;
   lead.push_back(1);
   CHECK(fits, Shape, "gaussian_nll_loss: expected a variance of shape ", input.sizes(),
-        ", without its last dim, or with one dim of size 1 such as ", lead, ", got ",
-        var.sizes());
+        ", without its last dim, or with one dim of size 1 such as ", lead, ", got ", var.sizes());
   return var;
 }
 
@@ -313,7 +305,8 @@ void check_variance(const Tensor& var) {
 
 static Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Operand& var,
                                 bool with_constant, double eps, Reduction reduction) {
-  Tensor given = var.is_tensor() ? var.tensor() : full(input.sizes(), var.scalar(), options_of(input));
+  Tensor given =
+      var.is_tensor() ? var.tensor() : full(input.sizes(), var.scalar(), options_of(input));
   check_variance(given);
   Tensor spread = at_least(aligned_variance(input, given), eps);
   Tensor d = sub(input, target);
@@ -327,10 +320,9 @@ OP_TABLE(losses) = {
         "mse_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, "
         "Reduction{none|mean|sum} reduction='mean', Tensor? weight=None) -> Tensor",
         "nn", "Squared differences."),
-    op<l1_loss>(
-        "l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, "
-        "Reduction{none|mean|sum} reduction='mean', Tensor? weight=None) -> Tensor",
-        "nn", "Absolute differences."),
+    op<l1_loss>("l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, "
+                "Reduction{none|mean|sum} reduction='mean', Tensor? weight=None) -> Tensor",
+                "nn", "Absolute differences."),
     op<smooth_l1_loss>(
         "smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, "
         "bool? reduce=None, Reduction{none|mean|sum} reduction='mean', float beta=1) -> Tensor",
@@ -349,10 +341,9 @@ OP_TABLE(losses) = {
         "bool? size_average=None, bool? reduce=None, Reduction{none|mean|sum} reduction='mean', "
         "Tensor? pos_weight=None) -> Tensor",
         "nn", "Cross entropy of sigmoid(input) and targets in [0, 1]."),
-    op<soft_margin_loss>(
-        "soft_margin_loss(Tensor input, Tensor target, bool? size_average=None, "
-        "bool? reduce=None, Reduction{none|mean|sum} reduction='mean') -> Tensor",
-        "nn", "log(1 + exp(-target input)) for targets 1 and -1."),
+    op<soft_margin_loss>("soft_margin_loss(Tensor input, Tensor target, bool? size_average=None, "
+                         "bool? reduce=None, Reduction{none|mean|sum} reduction='mean') -> Tensor",
+                         "nn", "log(1 + exp(-target input)) for targets 1 and -1."),
     op<multilabel_soft_margin_loss>(
         "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, "
         "bool? size_average=None, bool? reduce=None, Reduction{none|mean|sum} reduction='mean') "

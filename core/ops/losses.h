@@ -9,16 +9,14 @@ namespace cresset {
 /// What becomes of the losses of the elements.
 enum class Reduction { none, mean, sum };
 
-template <>
-struct EnumNames<Reduction> {
+template <> struct EnumNames<Reduction> {
   static constexpr const char* schema = "Reduction{none|mean|sum}";
 };
 
 /// As Reduction; batchmean divides the sum by the size of the batch.
 enum class KlReduction { none, mean, sum, batchmean };
 
-template <>
-struct EnumNames<KlReduction> {
+template <> struct EnumNames<KlReduction> {
   static constexpr const char* schema = "KlReduction{none|mean|sum|batchmean}";
 };
 
@@ -72,8 +70,8 @@ Tensor reduce_loss(const char* op, const Tensor& loss, Reduction reduction);
 Tensor class_loss(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight,
                   ClassLoss in, Reduction reduction);
 /// The dense form [N, C, ...] of classes: w[t] at the target, 0 elsewhere and in ignored rows.
-Tensor one_hot_targets(const char* op, const Tensor& x, const Tensor& target,
-                       const Tensor& weight, int64_t ignore_index);
+Tensor one_hot_targets(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight,
+                       int64_t ignore_index);
 /// log sum exp over the class dim (1, or 0 of a 1-d tensor), which is kept with size 1.
 Tensor class_log_sum_exp(const Tensor& x);
 /// softmax over the class dim; zeros where every score is -inf.

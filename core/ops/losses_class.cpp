@@ -39,11 +39,11 @@ void prepare(const char* op, const Tensor& x, const Tensor& target, const Tensor
              ClassLoss& in) {
   CHECK(x.dim() >= 1, Shape, op, ": expected scores of at least 1 dim, got a 0-d tensor");
   CHECK(x.is_floating(), DType, op, ": expected scores of a floating dtype, got ", x.dtype());
-  CHECK(is_integral(target.dtype(), false), DType, op,
-        ": expected classes of dtype int64, got ", target.dtype());
+  CHECK(is_integral(target.dtype(), false), DType, op, ": expected classes of dtype int64, got ",
+        target.dtype());
   CHECK(target.sizes() == row_sizes(x) || (x.dim() == 1 && target.numel() == 1), Shape, op,
-        ": expected a target of shape ", row_sizes(x), " for scores of shape ", x.sizes(),
-        ", got ", target.sizes());
+        ": expected a target of shape ", row_sizes(x), " for scores of shape ", x.sizes(), ", got ",
+        target.sizes());
   set_geometry(in, x);
   CHECK(in.classes > 0 || in.n * in.inner == 0, Shape, op,
         ": expected at least one class, got shape ", x.sizes());
@@ -122,8 +122,8 @@ Tensor class_softmax(const Tensor& x) {
   return exp(sub(x, where(eq(z, lowest), Operand(Scalar(0.0)), z)));
 }
 
-Tensor one_hot_targets(const char* op, const Tensor& x, const Tensor& target,
-                       const Tensor& weight, int64_t ignore_index) {
+Tensor one_hot_targets(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight,
+                       int64_t ignore_index) {
   GradMode off(false);
   ClassLoss in;
   in.ignore_index = ignore_index;
@@ -131,8 +131,8 @@ Tensor one_hot_targets(const char* op, const Tensor& x, const Tensor& target,
   return neg(negative_targets(in));
 }
 
-Tensor class_loss(const char* op, const Tensor& scores, const Tensor& target,
-                  const Tensor& weight, ClassLoss in, Reduction reduction) {
+Tensor class_loss(const char* op, const Tensor& scores, const Tensor& target, const Tensor& weight,
+                  ClassLoss in, Reduction reduction) {
   DType dtype = scores.dtype();
   if (dtype == DType::Float16 || dtype == DType::BFloat16) {
     Tensor w = weight.defined() ? to_dtype(weight, DType::Float32) : weight;
@@ -149,7 +149,8 @@ Tensor class_loss(const char* op, const Tensor& scores, const Tensor& target,
   launch(op, x.device(), &LossKernels::class_loss, in, out);
   Tensor loss = std::exchange(out.loss, Tensor());
   if (wants_grad(x)) {
-    auto backward = [xs = save(x), ts = save(in.target), in = without_tensors(in), out](Backward& b) {
+    auto backward = [xs = save(x), ts = save(in.target), in = without_tensors(in),
+                     out](Backward& b) {
       ClassLoss at = in;
       at.scores = b(xs);
       at.target = b(ts);
@@ -164,8 +165,8 @@ Tensor class_loss(const char* op, const Tensor& scores, const Tensor& target,
 // ---- cross entropy
 
 // Targets are probabilities: the loss of a row is -sum over c of w[c] q[c] log p[c].
-static Tensor cross_entropy_dense(const Tensor& input, const Tensor& target,
-                                  const Tensor& weight, double smoothing, Reduction reduction) {
+static Tensor cross_entropy_dense(const Tensor& input, const Tensor& target, const Tensor& weight,
+                                  double smoothing, Reduction reduction) {
   CHECK(target.is_floating(), DType,
         "cross_entropy: expected class probabilities of a floating dtype, got ", target.dtype());
   int64_t d = class_dim(input), classes = input.size(d);
@@ -174,8 +175,7 @@ static Tensor cross_entropy_dense(const Tensor& input, const Tensor& target,
     q = add(mul(q, Operand(1 - smoothing)), Operand(smoothing / static_cast<double>(classes)));
   if (weight.defined()) {
     CHECK(weight.dim() == 1 && weight.numel() == classes, Shape,
-          "cross_entropy: expected a weight of ", classes, " classes, got shape ",
-          weight.sizes());
+          "cross_entropy: expected a weight of ", classes, " classes, got shape ", weight.sizes());
     Dims shape(static_cast<size_t>(input.dim()), 1);
     shape[static_cast<size_t>(d)] = classes;
     q = mul(q, reshape(weight, shape));
@@ -188,10 +188,9 @@ static Tensor cross_entropy_dense(const Tensor& input, const Tensor& target,
   return reduce_loss("cross_entropy", rows, reduction);
 }
 
-static Tensor cross_entropy(const Tensor& input, const Tensor& target,
-                            std::optional<Tensor> weight, LegacyFlag size_average,
-                            int64_t ignore_index, LegacyFlag reduce, Reduction reduction,
-                            double label_smoothing) {
+static Tensor cross_entropy(const Tensor& input, const Tensor& target, std::optional<Tensor> weight,
+                            LegacyFlag size_average, int64_t ignore_index, LegacyFlag reduce,
+                            Reduction reduction, double label_smoothing) {
   CHECK(label_smoothing >= 0 && label_smoothing <= 1, Value,
         "cross_entropy: expected label_smoothing in [0, 1], got ", label_smoothing);
   CHECK(input.is_floating(), DType, "cross_entropy: expected scores of a floating dtype, got ",

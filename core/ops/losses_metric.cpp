@@ -26,15 +26,15 @@ static Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, do
                                    LegacyFlag size_average, LegacyFlag reduce,
                                    Reduction reduction) {
   Tensor below = positive_part(sub(number(margin), input));
-  Tensor rows = add(where(equals(target, 1), zero(), below),
-                    where(equals(target, -1), zero(), input));
+  Tensor rows =
+      add(where(equals(target, 1), zero(), below), where(equals(target, -1), zero(), input));
   return reduce_loss("hinge_embedding_loss", rows,
                      legacy_reduction(reduction, size_average, reduce));
 }
 
-static Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2,
-                                  const Tensor& target, double margin, LegacyFlag size_average,
-                                  LegacyFlag reduce, Reduction reduction) {
+static Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                                  double margin, LegacyFlag size_average, LegacyFlag reduce,
+                                  Reduction reduction) {
   CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(), Shape,
         "margin_ranking_loss: expected inputs of one number of dims, got shapes ", input1.sizes(),
         ", ", input2.sizes(), " and ", target.sizes());
@@ -47,14 +47,16 @@ static Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2,
                                     const Tensor& target, double margin, LegacyFlag size_average,
                                     LegacyFlag reduce, Reduction reduction) {
   CHECK(target.dim() <= 1 && input1.dim() == target.dim() + 1 && input2.dim() == input1.dim(),
-        Shape, "cosine_embedding_loss: expected inputs [N, D] with a target [N], or [D] with a "
-        "0-d target, got shapes ", input1.sizes(), ", ", input2.sizes(), " and ", target.sizes());
+        Shape,
+        "cosine_embedding_loss: expected inputs [N, D] with a target [N], or [D] with a "
+        "0-d target, got shapes ",
+        input1.sizes(), ", ", input2.sizes(), " and ", target.sizes());
   Dims last{target.dim()};
   constexpr double tiny = 1e-12;
   Tensor squares1 = add(sum_over(mul(input1, input1), last), number(tiny));
   Tensor squares2 = add(sum_over(mul(input2, input2), last), number(tiny));
-  Tensor cosine = div(sum_over(mul(input1, input2), last),
-                      row(Row::sqrt, {mul(squares1, squares2)}));
+  Tensor cosine =
+      div(sum_over(mul(input1, input2), last), row(Row::sqrt, {mul(squares1, squares2)}));
   Tensor rows = add(where(equals(target, 1), sub(Operand(1), cosine), zero()),
                     where(equals(target, -1), positive_part(sub(cosine, number(margin))), zero()));
   return reduce_loss("cosine_embedding_loss", rows,
@@ -115,8 +117,8 @@ static Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target,
                                      Reduction reduction) {
   constexpr const char* op = "multilabel_margin_loss";
   Tensor x = as_samples(op, input);
-  CHECK(target.sizes() == input.sizes(), Shape, op, ": expected a target of shape ",
-        input.sizes(), ", got ", target.sizes());
+  CHECK(target.sizes() == input.sizes(), Shape, op, ": expected a target of shape ", input.sizes(),
+        ", got ", target.sizes());
   CHECK(target.dtype() == DType::Int64, DType, op, ": expected a target of dtype int64, got ",
         target.dtype());
   CHECK(input.device().is_cpu() || input.is_meta(), NotImplemented, op, ": no kernel for device ",
@@ -135,8 +137,8 @@ static Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target,
   }
   Tensor own = sum_over(mul(chosen, unsqueeze(x, 1)), {2}, true);
   Tensor gap = relu(add(sub(unsqueeze(x, 1), own), Operand(1)));
-  Tensor rows = div(sum_over(mul(mul(gap, valid), others), {1, 2}),
-                    number(static_cast<double>(classes)));
+  Tensor rows =
+      div(sum_over(mul(mul(gap, valid), others), {1, 2}), number(static_cast<double>(classes)));
   if (input.dim() < 2) rows = reshape(rows, {});
   return reduce_loss(op, rows, legacy_reduction(reduction, size_average, reduce));
 }

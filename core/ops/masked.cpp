@@ -9,8 +9,8 @@ Tensor where_same(const Tensor& condition, const Tensor& a, const Tensor& b) {
   CHECK(condition.dtype() == DType::Bool || condition.dtype() == DType::UInt8, DType,
         "where: expected a bool condition, got ", condition.dtype());
   ASSERT(a.dtype() == b.dtype());
-  Dims sizes = broadcast_shapes("where", broadcast_shapes("where", condition.sizes(), a.sizes()),
-                                b.sizes());
+  Dims sizes =
+      broadcast_shapes("where", broadcast_shapes("where", condition.sizes(), a.sizes()), b.sizes());
   Tensor out = empty(sizes, {a.dtype(), condition.device()});
   launch("where", condition.device(), &IndexingKernels::where, condition, a, b, out);
   if (wants_grad(a, b))

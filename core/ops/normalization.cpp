@@ -74,8 +74,8 @@ RowNorm layer_norm_of(const Tensor& input, const Tensor& weight, const Tensor& b
            r.rstd);
   }
   if (!wants_grad(input, weight, bias)) return r;
-  auto backward = [in = save(input), weight = save_if_defined(weight), mean = r.mean,
-                   rstd = r.rstd, count, eps](Backward& b) {
+  auto backward = [in = save(input), weight = save_if_defined(weight), mean = r.mean, rstd = r.rstd,
+                   count, eps](Backward& b) {
     Tensor x = b(in), w = weight.defined() ? b(weight) : Tensor();
     if (grad_enabled()) return layer_norm_formula(b, x, w, count, eps);
     x = contiguous(x);
@@ -148,8 +148,7 @@ Tensor rms_norm(const Tensor& input, const Dims& shape, const std::optional<Tens
 }
 
 // Each value over (k + alpha mean of the squares in a window of `size` channels)^beta.
-Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, double beta,
-                           double k) {
+Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, double beta, double k) {
   const char* op = "local_response_norm";
   CHECK(input.dim() >= 3, Shape, op, ": expected at least 3 dims, got shape ", input.sizes());
   CHECK(size > 0, Value, op, ": expected size > 0, got ", size);

@@ -7,8 +7,7 @@ namespace cresset {
 
 enum class NormKind : uint8_t { Number, Frobenius, Nuclear, None };
 
-template <>
-struct EnumNames<NormKind> {
+template <> struct EnumNames<NormKind> {
   static constexpr const char* schema = "NormKind{number|fro|nuc|none}";
 };
 

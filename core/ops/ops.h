@@ -36,8 +36,8 @@ Tensor expand(const Tensor& x, const Dims& sizes, bool implicit = false);
 Tensor permute(const Tensor& x, const Dims& dims);
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 Tensor select(const Tensor& x, int64_t dim, int64_t index);
-Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start,
-             std::optional<int64_t> end, int64_t step);
+Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+             int64_t step);
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
 Tensor squeeze(const Tensor& x, const Dims& dims);
 Tensor unsqueeze(const Tensor& x, int64_t dim);

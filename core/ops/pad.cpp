@@ -7,8 +7,7 @@
 namespace cresset {
 
 enum class PadMode { constant, reflect, replicate, circular };
-template <>
-struct EnumNames<PadMode> {
+template <> struct EnumNames<PadMode> {
   static constexpr const char* schema = "PadMode{constant|reflect|replicate|circular}";
 };
 
@@ -52,12 +51,16 @@ Amounts amounts_of(const char* op, const Tensor& x, const Dims& pad) {
 void check_mode(const Tensor& x, const Dims& pad, const Amounts& a, PadMode mode) {
   int64_t count = static_cast<int64_t>(pad.size()) / 2;
   CHECK(count >= 1 && count <= 3 && (x.dim() == count + 1 || x.dim() == count + 2), NotImplemented,
-        "pad: mode ", name_of(mode), " pads the last 1, 2 or 3 dims of a tensor with one or two "
-        "dims before them, got shape ", x.sizes(), " and amounts ", pad);
+        "pad: mode ", name_of(mode),
+        " pads the last 1, 2 or 3 dims of a tensor with one or two "
+        "dims before them, got shape ",
+        x.sizes(), " and amounts ", pad);
   for (int64_t d = x.dim() - count - (x.dim() == count + 2); d < x.dim(); ++d) {
     if (d < 0 || (x.dim() == count + 2 && d == 0)) continue;
-    CHECK(x.size(d) > 0, Shape, "pad: mode ", name_of(mode), " expects only the batch to be "
-          "empty, got shape ", x.sizes());
+    CHECK(x.size(d) > 0, Shape, "pad: mode ", name_of(mode),
+          " expects only the batch to be "
+          "empty, got shape ",
+          x.sizes());
     int64_t n = x.size(d), most = mode == PadMode::reflect ? n - 1 : n;
     CHECK(mode == PadMode::replicate || (a.before[d] <= most && a.after[d] <= most), Value,
           "pad: mode ", name_of(mode), " expects amounts of at most ", most, " for dim ", d,
@@ -112,8 +115,7 @@ Tensor pad_backward(const Tensor& grad, const Tensor& like, const Dims& pad, Pad
   return gx;
 }
 
-Tensor padded(const char* op, const Tensor& x, const Dims& pad, PadMode mode,
-              const Scalar& value) {
+Tensor padded(const char* op, const Tensor& x, const Dims& pad, PadMode mode, const Scalar& value) {
   Amounts a = amounts_of(op, x, pad);
   if (mode != PadMode::constant) check_mode(x, pad, a, mode);
   Dims shape = padded_shape(op, x, a, mode);
@@ -128,22 +130,20 @@ Tensor padded(const char* op, const Tensor& x, const Dims& pad, PadMode mode,
   if (mode == PadMode::constant) {
     Dims crop = pad;
     for (int64_t& p : crop) p = -p;
-    record("ConstantPadNdBackward0", y, inputs(x), [crop](Backward& b) {
-      b[0] = constant_pad_nd(b.grad(), crop, Scalar(int64_t{0}));
-    });
+    record("ConstantPadNdBackward0", y, inputs(x),
+           [crop](Backward& b) { b[0] = constant_pad_nd(b.grad(), crop, Scalar(int64_t{0})); });
   } else {
     // Only the geometry of x is needed.
     Tensor like = empty(x.sizes(), {x.dtype(), Device{DeviceType::Meta, 0}});
-    record("PadBackward0", y, inputs(x), [pad, mode, like](Backward& b) {
-      b[0] = pad_backward(b.grad(), like, pad, mode);
-    });
+    record("PadBackward0", y, inputs(x),
+           [pad, mode, like](Backward& b) { b[0] = pad_backward(b.grad(), like, pad, mode); });
   }
   return y;
 }
 
 Tensor pad_op(const Tensor& x, const Dims& pad, PadMode mode, std::optional<Scalar> value) {
-  CHECK(mode == PadMode::constant || !value || value->equals(0), Value, "pad: mode ",
-        name_of(mode), " takes no value, got ", *value);
+  CHECK(mode == PadMode::constant || !value || value->equals(0), Value, "pad: mode ", name_of(mode),
+        " takes no value, got ", *value);
   return padded("pad", x, pad, mode, value.value_or(Scalar(int64_t{0})));
 }
 

@@ -8,8 +8,7 @@
 namespace cresset {
 
 enum class Interpolation : uint8_t { linear, lower, higher, midpoint, nearest };
-template <>
-struct EnumNames<Interpolation> {
+template <> struct EnumNames<Interpolation> {
   static constexpr const char* schema = "Interpolation{linear|lower|higher|midpoint|nearest}";
 };
 

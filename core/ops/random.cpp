@@ -13,9 +13,8 @@ using OptDevice = std::optional<Device>;
 // ---- fills
 
 auto uniform_fill(DType dtype, double low, double high) {
-  return [=](Generator& g, void* out, int64_t n, bool) {
-    fill_uniform(g, dtype, out, n, low, high);
-  };
+  return
+      [=](Generator& g, void* out, int64_t n, bool) { fill_uniform(g, dtype, out, n, low, high); };
 }
 auto normal_fill(DType dtype, double mean, double std) {
   return [=](Generator& g, void* out, int64_t n, bool contiguous) {
@@ -23,9 +22,8 @@ auto normal_fill(DType dtype, double mean, double std) {
   };
 }
 auto randint_fill(DType dtype, int64_t low, std::optional<int64_t> high) {
-  return [=](Generator& g, void* out, int64_t n, bool) {
-    fill_randint(g, dtype, out, n, low, high);
-  };
+  return
+      [=](Generator& g, void* out, int64_t n, bool) { fill_randint(g, dtype, out, n, low, high); };
 }
 
 Tensor& uniform_(Tensor& self, double from, double to, GeneratorRef g) {
@@ -34,8 +32,7 @@ Tensor& uniform_(Tensor& self, double from, double to, GeneratorRef g) {
 }
 Tensor& normal_(Tensor& self, double mean, double std, GeneratorRef g) {
   CHECK(std >= 0, Value, "normal_: expected std of at least 0, got ", std);
-  return draw_in_place("normal_", "NormalBackward0", self, g,
-                       normal_fill(self.dtype(), mean, std));
+  return draw_in_place("normal_", "NormalBackward0", self, g, normal_fill(self.dtype(), mean, std));
 }
 Tensor& log_normal_(Tensor& self, double mean, double std, GeneratorRef g) {
   return draw_in_place("log_normal_", "LogNormalBackward0", self, g,
@@ -90,8 +87,8 @@ Tensor& bernoulli_(Tensor& self, const Operand& p, GeneratorRef g) {
                          });
   }
   CHECK(broadcast_shapes("bernoulli_", self.sizes(), p.tensor().sizes()) == self.sizes(), Shape,
-        "bernoulli_: probabilities of shape ", p.tensor().sizes(),
-        " do not broadcast to shape ", self.sizes());
+        "bernoulli_: probabilities of shape ", p.tensor().sizes(), " do not broadcast to shape ",
+        self.sizes());
   Tensor chances = self.is_meta() ? p.tensor() : laid_out_like(p.tensor(), self);
   return draw_in_place("bernoulli_", "BernoulliBackward0", self, g,
                        [&](Generator& gen, void* out, int64_t n, bool) {
@@ -101,14 +98,12 @@ Tensor& bernoulli_(Tensor& self, const Operand& p, GeneratorRef g) {
 
 // y is random and depends on x only by chance: a derivative of zero.
 Tensor with_zero_gradient(const char* node, const Tensor& x, Tensor y) {
-  if (wants_grad(x))
-    record(node, y, inputs(x), [](Backward& b) { b[0] = zeros_like(b.grad()); });
+  if (wants_grad(x)) record(node, y, inputs(x), [](Backward& b) { b[0] = zeros_like(b.grad()); });
   return y;
 }
 
 Tensor bernoulli(const Tensor& x, std::optional<double> p, GeneratorRef g) {
-  CHECK(p || x.is_floating(), DType, "bernoulli: expected floating probabilities, got ",
-        x.dtype());
+  CHECK(p || x.is_floating(), DType, "bernoulli: expected floating probabilities, got ", x.dtype());
   Tensor y = empty_in_format("bernoulli", x, options_of(x), std::nullopt);
   {
     GradMode off(false);
@@ -130,8 +125,7 @@ Tensor poisson(const Tensor& x, GeneratorRef g) {
 
 // ---- new tensors
 
-template <class F>
-Tensor drawn(Tensor y, GeneratorRef g, bool requires_grad, F&& fill) {
+template <class F> Tensor drawn(Tensor y, GeneratorRef g, bool requires_grad, F&& fill) {
   draw_into(y, g, std::forward<F>(fill));
   return with_grad(y, requires_grad);
 }
@@ -231,8 +225,8 @@ Tensor multinomial(const Tensor& x, int64_t num_samples, bool replacement, Gener
   CHECK(x.is_floating(), DType, "multinomial: expected floating weights, got ", x.dtype());
   CHECK(num_samples > 0, Value, "multinomial: expected at least 1 sample, got ", num_samples);
   int64_t categories = x.size(-1), rows = x.dim() == 2 ? x.size(0) : 1;
-  CHECK(replacement || num_samples <= categories, Value, "multinomial: cannot draw ",
-        num_samples, " of ", categories, " categories without replacement");
+  CHECK(replacement || num_samples <= categories, Value, "multinomial: cannot draw ", num_samples,
+        " of ", categories, " categories without replacement");
   CHECK(categories > 0 && categories < (int64_t{1} << 24), Value,
         "multinomial: expected 1 to 2^24 - 1 categories, got ", categories);
   Dims sizes = x.dim() == 2 ? Dims{rows, num_samples} : Dims{num_samples};

@@ -13,8 +13,7 @@ struct GeneratorRef {
   int64_t id = 0;
 };
 
-template <>
-struct Arg<GeneratorRef> {
+template <> struct Arg<GeneratorRef> {
   static constexpr const char* schema = "Generator?";
   static GeneratorRef read(Frame& f) { return {static_cast<int64_t>(f.next())}; }
 };

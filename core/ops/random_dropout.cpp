@@ -16,8 +16,7 @@ Tensor keep_mask(const char* op, const Tensor& x, double p, bool per_channel) {
   GradMode off(false);
   Tensor mask;
   if (per_channel) {
-    CHECK(x.dim() >= 2, Shape, op, ": expected a tensor of at least 2 dims, got shape ",
-          x.sizes());
+    CHECK(x.dim() >= 2, Shape, op, ": expected a tensor of at least 2 dims, got shape ", x.sizes());
     Dims sizes(x.sizes().size(), 1);
     sizes[0] = x.size(0);
     sizes[1] = x.size(1);

@@ -9,8 +9,7 @@
 namespace cresset::ops {
 
 /// Calls `fill(generator, data, n, contiguous)` on memory that is then self's, in memory order.
-template <class F>
-void draw_into(const Tensor& self, GeneratorRef ref, F&& fill) {
+template <class F> void draw_into(const Tensor& self, GeneratorRef ref, F&& fill) {
   if (self.is_meta()) return;
   std::shared_ptr<Generator> generator = generator_of(ref);
   if (is_dense(self)) {

@@ -54,9 +54,7 @@ void dispose(int64_t id) {
   all.by_id.erase(id);
 }
 
-void manual_seed(int64_t id, const Scalar& seed) {
-  generator_of({id})->manual_seed(seed_of(seed));
-}
+void manual_seed(int64_t id, const Scalar& seed) { generator_of({id})->manual_seed(seed_of(seed)); }
 int64_t seed(int64_t id) { return static_cast<int64_t>(generator_of({id})->seed()); }
 Scalar initial_seed(int64_t id) {
   return Scalar(static_cast<int64_t>(generator_of({id})->initial_seed()));
@@ -74,8 +72,7 @@ void set_state(int64_t id, const Tensor& state) {
         "setRngState: expected a uint8 tensor on the CPU, got ", state.dtype(), " on ",
         state.device());
   Tensor bytes = contiguous(state);
-  generator_of({id})->set_state(
-      {bytes.data<uint8_t>(), static_cast<size_t>(bytes.numel())});
+  generator_of({id})->set_state({bytes.data<uint8_t>(), static_cast<size_t>(bytes.numel())});
 }
 
 }  // namespace

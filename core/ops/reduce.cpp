@@ -24,8 +24,10 @@ Dims reduced_sizes(const Tensor& x, const Dims& over, bool keepdim) {
   for (int64_t d = 0; d < x.dim(); ++d) {
     const bool reduced = next < over.size() && over[next] == d;
     if (reduced) ++next;
-    if (!reduced) out.push_back(x.size(d));
-    else if (keepdim) out.push_back(1);
+    if (!reduced)
+      out.push_back(x.size(d));
+    else if (keepdim)
+      out.push_back(1);
   }
   return out;
 }
@@ -47,17 +49,21 @@ Tensor expand_reduced(const Tensor& r, const Dims& sizes, const Dims& over, bool
     if (!reduced) strides[d] = r.stride(from);
     if (!reduced || keepdim) ++from;
   }
-  return make_view("expand", "ExpandBackward0", r, sizes, strides, r.offset(),
-                   [over, keepdim](Backward& b) {
-                     b[0] = sum(b.grad(), over, keepdim, std::nullopt);
-                   });
+  return make_view(
+      "expand", "ExpandBackward0", r, sizes, strides, r.offset(),
+      [over, keepdim](Backward& b) { b[0] = sum(b.grad(), over, keepdim, std::nullopt); });
 }
 
 Tensor reduce_raw(const char* op, const Tensor& x, const Dims& over, const ReduceSpec& spec) {
   Tensor y = empty(reduced_sizes(x, over, spec.keepdim), {spec.dtype, x.device()}, op);
   launch(op, x.device(), &ReduceKernels::reduce,
-         ReduceCall{.op = spec.kind, .x = &x, .y = &y, .over = over, .p = spec.p,
-                    .divisor = spec.divisor, .center = spec.center});
+         ReduceCall{.op = spec.kind,
+                    .x = &x,
+                    .y = &y,
+                    .over = over,
+                    .p = spec.p,
+                    .divisor = spec.divisor,
+                    .center = spec.center});
   return y;
 }
 
@@ -120,9 +126,9 @@ Tensor mean(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
         "mean: expected a floating or complex dtype, got ", in.dtype());
   Dims over = reduction_dims("mean", x, dims);
   const double n = static_cast<double>(reduced_numel(x, over));
-  Tensor y = reduce_raw("mean", in, over,
-                        {.kind = ReduceOp::Sum, .dtype = in.dtype(), .keepdim = keepdim,
-                         .divisor = n});
+  Tensor y =
+      reduce_raw("mean", in, over,
+                 {.kind = ReduceOp::Sum, .dtype = in.dtype(), .keepdim = keepdim, .divisor = n});
   if (wants_grad(in))
     record(dims ? "MeanBackward1" : "MeanBackward0", y, inputs(in),
            [sizes = x.sizes(), over, keepdim, n](Backward& b) {
@@ -131,8 +137,7 @@ Tensor mean(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
   return y;
 }
 
-Tensor prod(const Tensor& x, std::optional<int64_t> dim, bool keepdim,
-            std::optional<DType> dtype) {
+Tensor prod(const Tensor& x, std::optional<int64_t> dim, bool keepdim, std::optional<DType> dtype) {
   std::optional<Dims> dims;
   if (dim) dims = Dims{*dim};
   Dims over = reduction_dims("prod", x, dims);

@@ -8,11 +8,11 @@ namespace cresset {
 
 enum class ReduceOp : uint8_t {
   Sum,
-  NanSum,      // NaN counts as 0
+  NanSum,  // NaN counts as 0
   Prod,
   Max,
   Min,
-  Nonzero,     // how many elements differ from 0
+  Nonzero,  // how many elements differ from 0
   Any,
   All,
   Norm,        // (sum of |x|^p)^(1/p), with p = 0, infinity and -infinity

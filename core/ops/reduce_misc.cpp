@@ -125,8 +125,8 @@ bool is_true(const char* op, const Tensor& flag) {
 void check_same(const char* op, const Tensor& a, const Tensor& b) {
   CHECK(a.dtype() == b.dtype(), DType, op, ": expected tensors of one dtype, got ", a.dtype(),
         " and ", b.dtype());
-  CHECK(a.device() == b.device(), Device, op, ": expected tensors on one device, got ",
-        a.device(), " and ", b.device());
+  CHECK(a.device() == b.device(), Device, op, ": expected tensors on one device, got ", a.device(),
+        " and ", b.device());
 }
 
 bool equal(const Tensor& a, const Tensor& b) {
@@ -150,8 +150,8 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
   Tensor x = to_floating(a), y = to_floating(b);
   Tensor allowed = add(row(Row::abs, {mul(y, rtol)}), atol);
   Tensor actual = row(Row::abs, {sub(x, y)});
-  Tensor near = row(Row::logical_and,
-                    {row(Row::isfinite, {actual}), row(Row::le, {actual, allowed})});
+  Tensor near =
+      row(Row::logical_and, {row(Row::isfinite, {actual}), row(Row::le, {actual, allowed})});
   return row(Row::logical_or, {close, near});
 }
 

@@ -24,12 +24,14 @@ Moments moments(const char* op, const Tensor& x, const Dims& over, double correc
   const bool half = itemsize(x.dtype()) == 2;
   Tensor wide = half ? to_dtype(x, DType::Float32) : x;
   const double n = static_cast<double>(reduced_numel(x, over));
-  Tensor mean = reduce_raw(op, wide, over,
-                           {.kind = ReduceOp::Sum, .dtype = wide.dtype(), .keepdim = keepdim,
-                            .divisor = n});
+  Tensor mean =
+      reduce_raw(op, wide, over,
+                 {.kind = ReduceOp::Sum, .dtype = wide.dtype(), .keepdim = keepdim, .divisor = n});
   Tensor variance = reduce_raw(op, wide, over,
-                               {.kind = ReduceOp::Deviations, .dtype = to_real(wide.dtype()),
-                                .keepdim = keepdim, .divisor = std::max(0.0, n - correction),
+                               {.kind = ReduceOp::Deviations,
+                                .dtype = to_real(wide.dtype()),
+                                .keepdim = keepdim,
+                                .divisor = std::max(0.0, n - correction),
                                 .center = &mean});
   if (!half) return {variance, mean};
   return {to_dtype(variance, x.dtype()), to_dtype(mean, x.dtype())};
@@ -90,8 +92,8 @@ Tensor std(const Tensor& x, const std::optional<Dims>& dims,
 namespace {
 
 // Variance (or its root) and mean; one node for both.
-std::tuple<Tensor, Tensor> moment_pair(const char* op, const char* node, bool root,
-                                       const Tensor& x, const std::optional<Dims>& dims,
+std::tuple<Tensor, Tensor> moment_pair(const char* op, const char* node, bool root, const Tensor& x,
+                                       const std::optional<Dims>& dims,
                                        const std::optional<Scalar>& correction, bool keepdim) {
   check_moment(op, x);
   Dims over = reduction_dims(op, x, dims);
@@ -164,8 +166,8 @@ Tensor cov(const Tensor& x, int64_t correction, const std::optional<Tensor>& fwe
   check_weights("aweights", aweights, false, n);
   std::optional<Tensor> w = fweights ? fweights : aweights;
   if (fweights && aweights) w = mul(*fweights, *aweights);
-  Operand total = w ? Operand(sum(*w, std::nullopt, false, std::nullopt))
-                    : Operand(static_cast<double>(n));
+  Operand total =
+      w ? Operand(sum(*w, std::nullopt, false, std::nullopt)) : Operand(static_cast<double>(n));
   auto weighted = [&](const Tensor& t) { return w ? mul(t, *w) : t; };
   Tensor average = div(sum(weighted(in), Dims{1}, true, std::nullopt), total);
   Tensor centered = sub(in, average);

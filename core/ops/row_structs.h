@@ -12,33 +12,24 @@
 #define ROW_MEMBERS(...) __VA_ARGS__
 #define ROW_IN [[maybe_unused]] const V&
 
-#define ROW_UNARY(members, formula)        \
-  ROW_MEMBERS members                      \
-  template <class V>                       \
-  ROW_CALL auto forward(const V& x) const { \
-    return formula;                        \
-  }
-#define ROW_BINARY(members, formula)                    \
-  ROW_MEMBERS members                                   \
-  template <class V>                                    \
-  ROW_CALL auto forward(const V& a, const V& b) const { \
-    return formula;                                     \
+#define ROW_UNARY(members, formula) \
+  ROW_MEMBERS members template <class V> ROW_CALL auto forward(const V& x) const { return formula; }
+#define ROW_BINARY(members, formula)                                                           \
+  ROW_MEMBERS members template <class V> ROW_CALL auto forward(const V& a, const V& b) const { \
+    return formula;                                                                            \
   }
 #define ROW_TERNARY(members, formula)                               \
-  ROW_MEMBERS members                                               \
-  template <class V>                                                \
+  ROW_MEMBERS members template <class V>                            \
   ROW_CALL auto forward(const V& a, const V& b, const V& c) const { \
     return formula;                                                 \
   }
-#define ROW_BINARY_GRADIENT(method, formula)                                  \
-  template <class V>                                                          \
-  ROW_CALL V method(ROW_IN g, ROW_IN a, ROW_IN b, ROW_IN y) const {           \
-    return formula;                                                           \
+#define ROW_BINARY_GRADIENT(method, formula)                                           \
+  template <class V> ROW_CALL V method(ROW_IN g, ROW_IN a, ROW_IN b, ROW_IN y) const { \
+    return formula;                                                                    \
   }
-#define ROW_TERNARY_GRADIENT(method, formula)                                 \
-  template <class V>                                                          \
-  ROW_CALL V method(ROW_IN g, ROW_IN a, ROW_IN b, ROW_IN c, ROW_IN y) const { \
-    return formula;                                                           \
+#define ROW_TERNARY_GRADIENT(method, formula)                                                    \
+  template <class V> ROW_CALL V method(ROW_IN g, ROW_IN a, ROW_IN b, ROW_IN c, ROW_IN y) const { \
+    return formula;                                                                              \
   }
 
 #define UNARY0(name, cls, members, formula, doc) \
@@ -46,13 +37,10 @@
     ROW_UNARY(members, formula)                  \
   };
 #define UNARYZ(name, cls, members, formula, doc) UNARY0(name, cls, members, formula, doc)
-#define UNARY(name, cls, members, formula, dx, doc)           \
-  struct name##_row {                                         \
-    ROW_UNARY(members, formula)                               \
-    template <class V>                                        \
-    ROW_CALL V backward0(ROW_IN g, ROW_IN x, ROW_IN y) const { \
-      return dx;                                              \
-    }                                                         \
+#define UNARY(name, cls, members, formula, dx, doc)                                            \
+  struct name##_row {                                                                          \
+    ROW_UNARY(members, formula)                                                                \
+    template <class V> ROW_CALL V backward0(ROW_IN g, ROW_IN x, ROW_IN y) const { return dx; } \
   };
 #define BINARY0(name, cls, members, formula, doc) \
   struct name##_row {                             \

@@ -52,10 +52,7 @@ struct RowInfo {
 inline constexpr double not_given = std::numeric_limits<double>::quiet_NaN();
 
 /// Marks, in a derivative column, an input that PyTorch does not differentiate by.
-template <class V>
-constexpr V unsupported(const V& g) {
-  return g;
-}
+template <class V> constexpr V unsupported(const V& g) { return g; }
 
 constexpr bool is_identifier_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -101,8 +98,17 @@ struct Derivatives {
 
 constexpr RowInfo make_row(const char* name, RowKind kind, DTypeClass cls, const char* members,
                            const char* forward, const char* doc, Derivatives derivatives = {}) {
-  RowInfo info{name, kind, cls, members, forward, {}, doc, derivatives.zero, derivatives.zero,
-               count_members(members), {}};
+  RowInfo info{name,
+               kind,
+               cls,
+               members,
+               forward,
+               {},
+               doc,
+               derivatives.zero,
+               derivatives.zero,
+               count_members(members),
+               {}};
   for (int i = 0; i < 3; ++i) {
     const char* text = derivatives.text[i];
     if (text == nullptr || is_unsupported(text)) continue;
@@ -116,11 +122,10 @@ constexpr RowInfo make_row(const char* name, RowKind kind, DTypeClass cls, const
 }  // namespace rows_detail
 
 #define ROW_TEXT(...) #__VA_ARGS__
-#define ROW_INFO(name, kind, cls, members, forward, doc, ...)                              \
+#define ROW_INFO(name, kind, cls, members, forward, doc, ...)                                  \
   rows_detail::make_row(#name, RowKind::kind, DTypeClass::cls, ROW_TEXT members, forward, doc, \
                         rows_detail::Derivatives{__VA_ARGS__}),
-#define UNARY0(name, cls, members, forward, doc) \
-  ROW_INFO(name, unary, cls, members, #forward, doc)
+#define UNARY0(name, cls, members, forward, doc) ROW_INFO(name, unary, cls, members, #forward, doc)
 #define UNARYZ(name, cls, members, forward, doc) \
   ROW_INFO(name, unary, cls, members, #forward, doc, {}, true)
 #define UNARY(name, cls, members, forward, dx, doc) \

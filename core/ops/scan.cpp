@@ -29,9 +29,8 @@ Tensor cumsum_along(const Tensor& x, int64_t dim, bool reverse) {
   if (x.dim() == 0) return clone(x, std::nullopt);
   Tensor y = scan_raw("cumsum", ScanOp::Sum, x, dim, reverse);
   if (wants_grad(x))
-    record("CumsumBackward0", y, inputs(x), [dim, reverse](Backward& b) {
-      b[0] = cumsum_along(b.grad(), dim, !reverse);
-    });
+    record("CumsumBackward0", y, inputs(x),
+           [dim, reverse](Backward& b) { b[0] = cumsum_along(b.grad(), dim, !reverse); });
   return y;
 }
 
@@ -154,8 +153,8 @@ std::tuple<Tensor, Tensor> cummin(const Tensor& x, int64_t dim) {
 }  // namespace
 
 OP_TABLE(scan) = {
-    op<cumsum>("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-               "torch method", "Running sum along a dim."),
+    op<cumsum>("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", "torch method",
+               "Running sum along a dim."),
     op<cumsum_>("cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
                 "method", "Running sum along a dim, in place."),
     op<cumprod>("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",

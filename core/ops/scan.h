@@ -12,8 +12,7 @@ struct ScanKernels {
   /// y = running fold of x along dim, from the end when `reverse`; both contiguous, one dtype.
   void (*scan)(ScanOp op, const Tensor& x, int64_t dim, bool reverse, const Tensor& y);
   /// r_k = a_k + b_k r_{k-1} along dim (r_{k+1} when `reverse`); all contiguous, one dtype.
-  void (*recurrence)(const Tensor& a, const Tensor& b, int64_t dim, bool reverse,
-                     const Tensor& r);
+  void (*recurrence)(const Tensor& a, const Tensor& b, int64_t dim, bool reverse, const Tensor& r);
   /// Running extreme and the last position that reached it; all contiguous.
   void (*extreme)(const Tensor& x, int64_t dim, bool largest, const Tensor& values,
                   const Tensor& indices);

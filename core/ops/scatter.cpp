@@ -22,8 +22,8 @@ Place check_place(const char* op, const Tensor& x, int64_t dim, const Tensor& in
   int64_t d = wrap_dim(op, dim, x.dim());
   if (index.numel() == 0) return {d, checked_index(op, x, index, 0, false)};
   bool same = std::max<int64_t>(x.dim(), 1) == std::max<int64_t>(index.dim(), 1);
-  CHECK(same, Shape, op, ": expected an index with as many dims as the tensor of shape ",
-        x.sizes(), ", got shape ", index.sizes());
+  CHECK(same, Shape, op, ": expected an index with as many dims as the tensor of shape ", x.sizes(),
+        ", got shape ", index.sizes());
   for (int64_t i = 0; i < x.dim(); ++i)
     CHECK(i == d || size_or_1(index, i) <= x.size(i), Shape, op, ": an index of shape ",
           index.sizes(), " does not fit shape ", x.sizes(), " apart from dim ", d);
@@ -42,8 +42,8 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, bool sparse_gra
   Tensor y = empty(p.index.sizes(), options_of(x), "gather");
   if (y.numel()) {
     GradMode off(false);
-    launch("gather", x.device(), &ScatterKernels::gather, viewed_1d(x), p.dim,
-           viewed_1d(p.index), y);
+    launch("gather", x.device(), &ScatterKernels::gather, viewed_1d(x), p.dim, viewed_1d(p.index),
+           y);
   }
   if (wants_grad(x))
     record("GatherBackward0", y, inputs(x),
@@ -118,13 +118,12 @@ Tensor scattered(const char* op, const Tensor& self, const Place& p, const Tenso
 Tensor assign(const Tensor& self, const Place& p, const Tensor& src) {
   Tensor y = scattered("scatter", self, p, src, ScatterOp::Assign);
   if (wants_grad(self, src))
-    record("ScatterBackward0", y, inputs(self, src),
-           [d = p.dim, at = save(p.index)](Backward& b) {
-             Tensor g = b.grad();
-             Place p{d, b(at)};
-             if (b.needs(0)) b[0] = assign(g, p, fill_src("scatter", g, p, Scalar(int64_t{0})));
-             if (b.needs(1) && p.index.numel()) b[1] = gather(g, d, p.index);
-           });
+    record("ScatterBackward0", y, inputs(self, src), [d = p.dim, at = save(p.index)](Backward& b) {
+      Tensor g = b.grad();
+      Place p{d, b(at)};
+      if (b.needs(0)) b[0] = assign(g, p, fill_src("scatter", g, p, Scalar(int64_t{0})));
+      if (b.needs(1) && p.index.numel()) b[1] = gather(g, d, p.index);
+    });
   return y;
 }
 
@@ -162,8 +161,7 @@ ScatterArgs scatter_args(const char* op, const Tensor& self, int64_t dim, const 
 Tensor scatter_with(const Tensor& self, const ScatterArgs& a, ScatterMode mode) {
   switch (mode) {
     case ScatterMode::add: return accumulate(self, a.place, a.src);
-    case ScatterMode::multiply:
-      return reduce_places(self, a.place, a.src, ReduceMode::prod, true);
+    case ScatterMode::multiply: return reduce_places(self, a.place, a.src, ReduceMode::prod, true);
     default: return assign(self, a.place, a.src);
   }
 }
@@ -217,8 +215,7 @@ Tensor neutral(const Tensor& self, ReduceMode mode) {
   if (mode == ReduceMode::sum || mode == ReduceMode::mean) return zeros(Dims{}, o);
   if (mode == ReduceMode::prod) return ones(Dims{}, o);
   bool lowest = mode == ReduceMode::amax;
-  if (self.is_floating())
-    return full(Dims{}, Scalar(lowest ? -HUGE_VAL : HUGE_VAL), o);
+  if (self.is_floating()) return full(Dims{}, Scalar(lowest ? -HUGE_VAL : HUGE_VAL), o);
   int64_t bound = 0;
   visit_dtype(self.dtype(), [&]<class T>() {
     if constexpr (std::is_integral_v<T>)
@@ -268,14 +265,14 @@ void product_gradient(Backward& b, const Place& p, const Tensor& self, const Ten
   }
   if (!b.needs(1)) return;
   Tensor zero = eq(src, Operand(0));
-  Tensor zeros_there = gather(accumulate(zeros(self.sizes(), options_of(self)), p,
-                                         to_dtype(zero, self.dtype())),
-                              p.dim, p.index);
+  Tensor zeros_there =
+      gather(accumulate(zeros(self.sizes(), options_of(self)), p, to_dtype(zero, self.dtype())),
+             p.dim, p.index);
   Tensor single = row(Row::logical_and, {Operand(zero), Operand(eq(zeros_there, Operand(1)))});
   Tensor others = product(self, masked_fill(src, single, Operand(1)));
-  b[1] = where_same(single, gather(mul(g, others), p.dim, p.index),
-                    div(gather(mul(g, result), p.dim, p.index),
-                        masked_fill(src, zero, Operand(1))));
+  b[1] =
+      where_same(single, gather(mul(g, others), p.dim, p.index),
+                 div(gather(mul(g, result), p.dim, p.index), masked_fill(src, zero, Operand(1))));
 }
 
 Tensor reduced_values(const Tensor& self, const Place& p, const Tensor& src, ReduceMode mode,
@@ -302,21 +299,20 @@ Tensor reduce_places(const Tensor& self, const Place& p, const Tensor& src, Redu
   SavedTensor self_saved = sums ? SavedTensor() : save(self);
   SavedTensor src_saved = sums ? SavedTensor() : save(src);
   SavedTensor result = sums ? SavedTensor() : save_output(y);
-  record("ScatterReduceBackward0", y, inputs(self, src),
-         [d = p.dim, at = save(p.index), mode, include_self, self_saved, src_saved, result,
-          n = mode == ReduceMode::mean ? mean_counts(self, p, include_self) : Tensor()](
-             Backward& b) {
-           Place p{d, b(at)};
-           if (mode == ReduceMode::amax || mode == ReduceMode::amin)
-             return share_gradient(b, p, b(self_saved), b(src_saved), b(result), include_self);
-           if (mode == ReduceMode::prod)
-             return product_gradient(b, p, b(self_saved), b(src_saved), b(result), include_self);
-           Tensor g = n.defined() ? div(b.grad(), n) : b.grad();
-           if (b.needs(0))
-             b[0] = include_self ? g
-                                 : assign(g, p, fill_src("scatter", g, p, Scalar(int64_t{0})));
-           if (b.needs(1)) b[1] = gather(g, d, p.index);
-         });
+  record(
+      "ScatterReduceBackward0", y, inputs(self, src),
+      [d = p.dim, at = save(p.index), mode, include_self, self_saved, src_saved, result,
+       n = mode == ReduceMode::mean ? mean_counts(self, p, include_self) : Tensor()](Backward& b) {
+        Place p{d, b(at)};
+        if (mode == ReduceMode::amax || mode == ReduceMode::amin)
+          return share_gradient(b, p, b(self_saved), b(src_saved), b(result), include_self);
+        if (mode == ReduceMode::prod)
+          return product_gradient(b, p, b(self_saved), b(src_saved), b(result), include_self);
+        Tensor g = n.defined() ? div(b.grad(), n) : b.grad();
+        if (b.needs(0))
+          b[0] = include_self ? g : assign(g, p, fill_src("scatter", g, p, Scalar(int64_t{0})));
+        if (b.needs(1)) b[1] = gather(g, d, p.index);
+      });
   return y;
 }
 
@@ -337,16 +333,17 @@ Tensor& scatter_reduce_(Tensor& self, int64_t dim, const Tensor& index, const Te
 
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                     ReduceMode reduce, bool include_self) {
-  CHECK(reduce != ReduceMode::sum, Value,
-        "index_reduce: expected reduce to be \"prod\", \"mean\", \"amax\" or \"amin\", got \"sum\"");
+  CHECK(
+      reduce != ReduceMode::sum, Value,
+      "index_reduce: expected reduce to be \"prod\", \"mean\", \"amax\" or \"amin\", got \"sum\"");
   int64_t d = wrap_dim("index_reduce", dim, self.dim());
   CHECK(index.dim() <= 1, Index, "index_reduce: expected a 1-d index, got shape ", index.sizes());
   CHECK(source.dim() == self.dim(), Shape, "index_reduce: a source of shape ", source.sizes(),
         " does not fit shape ", self.sizes());
   for (int64_t i = 0; i < self.dim(); ++i)
     CHECK(source.size(i) == (i == d ? index.numel() : self.size(i)), Shape,
-          "index_reduce: a source of shape ", source.sizes(), " does not fit shape ",
-          self.sizes(), " with ", index.numel(), " indices along dim ", d);
+          "index_reduce: a source of shape ", source.sizes(), " does not fit shape ", self.sizes(),
+          " with ", index.numel(), " indices along dim ", d);
   CHECK(self.dim() || index.numel() == 1, Index,
         "index_reduce: expected one index for a 0-d tensor, got ", index.numel());
   Dims lined(static_cast<size_t>(self.dim()), 1);

@@ -19,14 +19,12 @@ struct ScatterKernels {
 
 /// What scatter(reduce=) takes.
 enum class ScatterMode : uint8_t { none, add, multiply };
-template <>
-struct EnumNames<ScatterMode> {
+template <> struct EnumNames<ScatterMode> {
   static constexpr const char* schema = "ScatterMode{none|add|multiply}";
 };
 
 enum class ReduceMode : uint8_t { sum, prod, mean, amax, amin };
-template <>
-struct EnumNames<ReduceMode> {
+template <> struct EnumNames<ReduceMode> {
   static constexpr const char* schema = "ReduceMode{sum|prod|mean|amax|amin}";
 };
 

@@ -25,8 +25,8 @@ std::pair<Tensor, Tensor> comparable(const char* op, const Tensor& sequence,
 Tensor search_in(const char* op, const Tensor& sequence, const Operand& values,
                  const Tensor& sorter, bool right, bool out_int32) {
   GradMode off(false);
-  CHECK(!out_int32 || sequence.size(-1) < int64_t{1} << 31, Value, op,
-        ": positions in ", sequence.size(-1), " boundaries do not fit int32");
+  CHECK(!out_int32 || sequence.size(-1) < int64_t{1} << 31, Value, op, ": positions in ",
+        sequence.size(-1), " boundaries do not fit int32");
   auto [s, v] = comparable(op, sequence, values);
   Tensor out = empty(v.sizes(), {out_int32 ? DType::Int32 : DType::Int64, s.device()});
   launch(op, s.device(), &SearchKernels::searchsorted, s, v, sorter, right, out);
@@ -43,15 +43,13 @@ Tensor searchsorted(const Tensor& sequence, const Operand& values, bool out_int3
           "searchsorted: expected values with as many dims as the sequence of shape ",
           sequence.sizes());
     for (int64_t i = 0; i + 1 < sequence.dim(); ++i)
-      CHECK(values.tensor().size(i) == sequence.size(i), Shape,
-            "searchsorted: values of shape ", values.tensor().sizes(),
-            " do not fit a sequence of shape ", sequence.sizes());
+      CHECK(values.tensor().size(i) == sequence.size(i), Shape, "searchsorted: values of shape ",
+            values.tensor().sizes(), " do not fit a sequence of shape ", sequence.sizes());
   }
   Tensor order;
   if (sorter) {
-    CHECK(sorter->sizes() == sequence.sizes(), Shape,
-          "searchsorted: expected a sorter of shape ", sequence.sizes(), ", got ",
-          sorter->sizes());
+    CHECK(sorter->sizes() == sequence.sizes(), Shape, "searchsorted: expected a sorter of shape ",
+          sequence.sizes(), ", got ", sorter->sizes());
     order = contiguous(checked_index("searchsorted", sequence, *sorter, sequence.size(-1), false));
   }
   return search_in("searchsorted", sequence, values, order, right || side == Side::right,
@@ -95,8 +93,8 @@ std::tuple<Tensor, Tensor, Tensor> unique(const Tensor& self, std::optional<int6
   Tensor from = dim && self.dim() ? self : reshape(self, Dims{-1});
   int64_t n = from.size(d);
   CHECK(n < int64_t{1} << 32, NotImplemented, op, ": more than 2^32 - 1 elements");
-  CHECK(n == 0 || from.numel() > 0, Index, op,
-        ": cannot find unique slices along dim ", d, " of shape ", self.sizes());
+  CHECK(n == 0 || from.numel() > 0, Index, op, ": cannot find unique slices along dim ", d,
+        " of shape ", self.sizes());
   int64_t width = n ? from.numel() / n : 0;
   Tensor rows = reshape(contiguous(transpose(from, 0, d)), Dims{n, width});
   UniqueRows result;

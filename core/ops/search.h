@@ -30,8 +30,7 @@ struct SearchKernels {
 };
 
 enum class Side : uint8_t { unset, left, right };
-template <>
-struct EnumNames<Side> {
+template <> struct EnumNames<Side> {
   static constexpr const char* schema = "Side{unset|left|right}";
 };
 

@@ -6,10 +6,7 @@
 namespace cresset {
 
 enum class Indexing { xy, ij };
-template <>
-struct EnumNames<Indexing> {
-  static constexpr const char* schema = "Indexing{xy|ij}";
-};
+template <> struct EnumNames<Indexing> { static constexpr const char* schema = "Indexing{xy|ij}"; };
 
 namespace ops {
 namespace {
@@ -87,8 +84,8 @@ Tensor cat(const TensorList& tensors, int64_t dim) {
       for (size_t i = 0; i < lengths.size(); ++i) {
         bool skipped = lengths[i] < 0;
         if (b.needs(i))
-          b[i] = skipped ? zeros(Dims{0}, options_of(b.grad()))
-                         : narrow(b.grad(), d, at, lengths[i]);
+          b[i] =
+              skipped ? zeros(Dims{0}, options_of(b.grad())) : narrow(b.grad(), d, at, lengths[i]);
         at += skipped ? 0 : lengths[i];
       }
     });
@@ -260,8 +257,7 @@ Tensor cartesian_prod(const TensorList& tensors) {
 OP_TABLE(shape_join) = {
     op<cat>("cat(Tensor[] tensors, int dim=0) -> Tensor", "torch", "Tensors joined along a dim."),
     op<cat>("concat(Tensor[] tensors, int dim=0) -> Tensor", "torch", "Another name of cat."),
-    op<cat>("concatenate(Tensor[] tensors, int dim=0) -> Tensor", "torch",
-            "Another name of cat."),
+    op<cat>("concatenate(Tensor[] tensors, int dim=0) -> Tensor", "torch", "Another name of cat."),
     op<stack>("stack(Tensor[] tensors, int dim=0) -> Tensor", "torch",
               "Tensors joined along a new dim."),
     op<hstack>("hstack(Tensor[] tensors) -> Tensor", "torch",

@@ -11,8 +11,8 @@ namespace cresset::ops {
 Tensor flip(const Tensor& x, const Dims& dims) {
   Dims over = wrap_dims("flip", dims, x.dim(), false);
   Tensor y = empty_like(x);
-  StridedCopy c{nullptr, nullptr, x.sizes(), y.strides(), x.strides(),
-                static_cast<int64_t>(itemsize(x.dtype()))};
+  StridedCopy c{nullptr,     nullptr,     x.sizes(),
+                y.strides(), x.strides(), static_cast<int64_t>(itemsize(x.dtype()))};
   int64_t start = 0;
   for (int64_t d : over) {
     if (x.dim() == 0 || x.size(d) == 0) continue;
@@ -53,8 +53,8 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims) {
   CHECK(!shifts.empty(), Value, "roll: expected at least one shift");
   if (dims.empty() && shifts.size() == 1)
     return reshape(roll(reshape(x, Dims{x.numel()}), shifts, Dims{0}), x.sizes());
-  CHECK(shifts.size() == dims.size(), Value, "roll: expected as many shifts as dims, got ",
-        shifts, " and ", dims);
+  CHECK(shifts.size() == dims.size(), Value, "roll: expected as many shifts as dims, got ", shifts,
+        " and ", dims);
   Tensor y = x;
   Dims back = shifts;
   for (size_t i = 0; i < shifts.size(); ++i) {
@@ -88,8 +88,7 @@ Tensor rot90(const Tensor& x, int64_t k, const Dims& dims) {
 }
 
 Tensor fliplr(const Tensor& x) {
-  CHECK(x.dim() >= 2, Shape, "fliplr: expected a tensor of at least 2 dims, got shape ",
-        x.sizes());
+  CHECK(x.dim() >= 2, Shape, "fliplr: expected a tensor of at least 2 dims, got shape ", x.sizes());
   return flip(x, Dims{1});
 }
 Tensor flipud(const Tensor& x) {
@@ -102,9 +101,8 @@ Tensor flipud(const Tensor& x) {
 // ---- repeat
 
 Tensor repeat(const Tensor& x, const Dims& repeats) {
-  CHECK(static_cast<int64_t>(repeats.size()) >= x.dim(), Shape,
-        "repeat: expected at least ", x.dim(), " repeats for shape ", x.sizes(), ", got ",
-        repeats);
+  CHECK(static_cast<int64_t>(repeats.size()) >= x.dim(), Shape, "repeat: expected at least ",
+        x.dim(), " repeats for shape ", x.sizes(), ", got ", repeats);
   size_t rank = repeats.size(), lead = rank - x.sizes().size();
   Dims shape(rank), split;  // split = [repeats, size] for every dim
   for (size_t d = 0; d < rank; ++d) {
@@ -116,8 +114,8 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
     split.push_back(size);
   }
   Tensor y = empty(shape, options_of(x), "repeat");
-  StridedCopy c{nullptr, nullptr, split, Dims(2 * rank), Dims(2 * rank),
-                static_cast<int64_t>(itemsize(x.dtype()))};
+  StridedCopy c{nullptr,        nullptr,        split,
+                Dims(2 * rank), Dims(2 * rank), static_cast<int64_t>(itemsize(x.dtype()))};
   for (size_t d = 0; d < rank; ++d) {
     c.to_strides[2 * d] = y.stride(static_cast<int64_t>(d)) * split[2 * d + 1];
     c.to_strides[2 * d + 1] = y.stride(static_cast<int64_t>(d));
@@ -179,8 +177,7 @@ Dims counts_of(const Tensor& repeats, int64_t n) {
 Tensor repeat_counted(const Tensor& x, const Dims& counts, int64_t d) {
   int64_t total = 0;
   for (int64_t c : counts)
-    CHECK(!__builtin_add_overflow(total, c, &total), Value,
-          "repeat_interleave: too many elements");
+    CHECK(!__builtin_add_overflow(total, c, &total), Value, "repeat_interleave: too many elements");
   Tensor index = empty(Dims{total}, {DType::Int64, {}}, "repeat_interleave");
   int64_t* to = index.data<int64_t>();
   for (size_t i = 0; i < counts.size(); ++i)
@@ -202,8 +199,7 @@ Tensor repeat_interleave(const Tensor& x, const Operand& repeats, std::optional<
     y = repeat_each(flat, repeats.scalar().to_int(), d);
   }
   CHECK(!output_size || y.size(d) == *output_size, Value,
-        "repeat_interleave: the repeats give size ", y.size(d), ", not output_size ",
-        *output_size);
+        "repeat_interleave: the repeats give size ", y.size(d), ", not output_size ", *output_size);
   return y;
 }
 
@@ -302,8 +298,8 @@ Tensor pixel_shuffle(const Tensor& x, int64_t r) {
   CHECK(r > 0 && r < (1 << 20), Value,
         "pixel_shuffle: expected an upscale_factor of at least 1, got ", r);
   int64_t c = x.size(-3), h = x.size(-2), w = x.size(-1), lead = x.dim() - 3;
-  CHECK(c % (r * r) == 0, Shape, "pixel_shuffle: expected channels divisible by ", r * r,
-        ", got ", c);
+  CHECK(c % (r * r) == 0, Shape, "pixel_shuffle: expected channels divisible by ", r * r, ", got ",
+        c);
   Dims split, order, joined;
   for (int64_t d = 0; d < lead; ++d) {
     split.push_back(x.size(d)), order.push_back(d), joined.push_back(x.size(d));
@@ -375,8 +371,8 @@ OP_TABLE(shape_move) = {
              "torch method", "Differences of neighbours along a dim, n times."),
     op<pixel_shuffle>("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", "torch nn",
                       "[N, C r^2, H, W] to [N, C, H r, W r]."),
-    op<pixel_unshuffle>("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
-                        "torch nn", "[N, C, H r, W r] to [N, C r^2, H, W]."),
+    op<pixel_unshuffle>("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", "torch nn",
+                        "[N, C, H r, W r] to [N, C r^2, H, W]."),
     op<channel_shuffle>("channel_shuffle(Tensor self, int groups) -> Tensor", "torch nn",
                         "Channels of groups dealt out in turn."),
 };

@@ -52,8 +52,10 @@ Tensor diagonal_scatter(const Tensor& x, const Tensor& src, int64_t offset, int6
 // The strides count in x's memory, so the copy and its gradient are laid out like x.
 Tensor as_strided_scatter(const Tensor& x, const Tensor& src, const Dims& size, const Dims& stride,
                           std::optional<int64_t> storage_offset) {
-  CHECK(is_dense(x), NotImplemented, "as_strided_scatter: expected a tensor without gaps or "
-        "overlap, got strides ", x.strides());
+  CHECK(is_dense(x), NotImplemented,
+        "as_strided_scatter: expected a tensor without gaps or "
+        "overlap, got strides ",
+        x.strides());
   int64_t start = storage_offset.value_or(x.offset()) - x.offset();
   CHECK(start >= 0, NotImplemented, "as_strided_scatter: an offset before the tensor's own");
   auto part = [size, stride, start, layout = x.strides()](const Tensor& t) {
@@ -77,17 +79,16 @@ Tensor as_strided_scatter(const Tensor& x, const Tensor& src, const Dims& size, 
     copy_raw(src, target);
   }
   if (wants_grad(x, src))
-    record("AsStridedScatterBackward0", y, inputs(x, src),
-           [=, layout = x.strides()](Backward& b) {
-             Options o = options_of(b.grad());
-             // PyTorch's gradient for self is that of the written elements, zero elsewhere (the
-             // reverse of what the function's mathematics says); ported code sees its numbers.
-             if (b.needs(0)) {
-               Tensor nothing = cresset::empty_strided(b.grad().sizes(), layout, o);
-               b[0] = as_strided_scatter(zero_(nothing), part(b.grad()), size, stride, start);
-             }
-             if (b.needs(1)) b[1] = part(b.grad());
-           });
+    record("AsStridedScatterBackward0", y, inputs(x, src), [=, layout = x.strides()](Backward& b) {
+      Options o = options_of(b.grad());
+      // PyTorch's gradient for self is that of the written elements, zero elsewhere (the
+      // reverse of what the function's mathematics says); ported code sees its numbers.
+      if (b.needs(0)) {
+        Tensor nothing = cresset::empty_strided(b.grad().sizes(), layout, o);
+        b[0] = as_strided_scatter(zero_(nothing), part(b.grad()), size, stride, start);
+      }
+      if (b.needs(1)) b[1] = part(b.grad());
+    });
   return y;
 }
 
@@ -100,8 +101,8 @@ Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
   int64_t rank = x.dim() + 1;
   int64_t a = wrap_dim("diag_embed", dim1, rank), b = wrap_dim("diag_embed", dim2, rank);
   CHECK(a != b, Value, "diag_embed: dim1 and dim2 are both ", a);
-  CHECK(offset > -(int64_t{1} << 40) && offset < (int64_t{1} << 40), Value,
-        "diag_embed: offset ", offset, " is too large");
+  CHECK(offset > -(int64_t{1} << 40) && offset < (int64_t{1} << 40), Value, "diag_embed: offset ",
+        offset, " is too large");
   int64_t n = x.size(-1) + std::abs(offset), next = 0;
   Dims shape;
   for (int64_t d = 0; d < rank; ++d) shape.push_back(d == a || d == b ? n : x.size(next++));

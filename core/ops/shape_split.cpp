@@ -60,8 +60,8 @@ TensorList sized_by(const char* op, const Tensor& x, const Dims& sizes, int64_t 
     CHECK(s >= 0 && !__builtin_add_overflow(sum, s, &sum), Value, op,
           ": expected sizes of at least 0, got ", sizes);
   }
-  CHECK(sum == x.size(d), Shape, op, ": expected sizes that add up to ", x.size(d),
-        " (dim ", d, " of shape ", x.sizes(), "), got ", sizes);
+  CHECK(sum == x.size(d), Shape, op, ": expected sizes that add up to ", x.size(d), " (dim ", d,
+        " of shape ", x.sizes(), "), got ", sizes);
   return parts(op, x, sizes, d, kind);
 }
 
@@ -176,10 +176,9 @@ OP_TABLE(shape_split) = {
                      "torch method", "split whose parts may be written to while recording."),
     op<unsafe_split_with_sizes>("unsafe_split_with_sizes(Tensor self, int[] split_sizes, "
                                 "int dim=0) -> Tensor[]",
-                                "torch method",
-                                "split_with_sizes whose parts may be written to."),
-    op<unsafe_chunk>("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
-                     "torch method", "chunk whose parts may be written to while recording."),
+                                "torch method", "split_with_sizes whose parts may be written to."),
+    op<unsafe_chunk>("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", "torch method",
+                     "chunk whose parts may be written to while recording."),
     op<split_copy>("split_copy(Tensor self, int split_size, int dim=0) -> Tensor[]", "torch",
                    "split as copies."),
     op<split_with_sizes_copy>("split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) "

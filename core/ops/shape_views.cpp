@@ -11,8 +11,7 @@ namespace cresset::ops {
 
 Tensor movedim(const Tensor& x, const Dims& source, const Dims& destination) {
   CHECK(source.size() == destination.size(), Value,
-        "movedim: expected as many source as destination dims, got ", source, " and ",
-        destination);
+        "movedim: expected as many source as destination dims, got ", source, " and ", destination);
   int64_t n = x.dim();
   Dims order(static_cast<size_t>(n), -1), taken(static_cast<size_t>(n));
   for (size_t i = 0; i < source.size(); ++i) {
@@ -101,8 +100,8 @@ Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
           "unflatten: expected sizes of at least 0, or one -1, got ", sizes);
   }
   bool fits = hole < 0 ? known == x.size(d) : known > 0 && x.size(d) % known == 0;
-  CHECK(fits, Shape, "unflatten: sizes ", sizes, " do not multiply to size ", x.size(d),
-        " of dim ", d);
+  CHECK(fits, Shape, "unflatten: sizes ", sizes, " do not multiply to size ", x.size(d), " of dim ",
+        d);
   Dims to;
   for (int64_t i = 0; i < x.dim(); ++i) {
     if (i != d) {
@@ -200,8 +199,7 @@ Tensor unfold_copy(const Tensor& x, int64_t dimension, int64_t size, int64_t ste
 // ---- geometry in place
 
 // Gives `self` the geometry that `make` gives to a view of it.
-template <class F>
-Tensor& restride_(const char* op, Tensor& self, F&& make) {
+template <class F> Tensor& restride_(const char* op, Tensor& self, F&& make) {
   check_inplace(op, self, wants_grad(self));
   Tensor before = alias(self);
   if (self.impl()->autograd) {
@@ -270,8 +268,8 @@ Tensor& resize_as_(Tensor& self, const Tensor& other, std::optional<int64_t> mem
 }  // namespace
 
 OP_TABLE(shape_views) = {
-    op<movedim>("movedim(Tensor self, int[1] source, int[1] destination) -> Tensor",
-                "torch method", "Dims moved to other places, the rest in order."),
+    op<movedim>("movedim(Tensor self, int[1] source, int[1] destination) -> Tensor", "torch method",
+                "Dims moved to other places, the rest in order."),
     op<movedim>("moveaxis(Tensor self, int[1] source, int[1] destination) -> Tensor",
                 "torch method", "Another name of movedim."),
     op<transpose>("swapaxes(Tensor self, int axis0, int axis1) -> Tensor", "torch method",
@@ -286,8 +284,8 @@ OP_TABLE(shape_views) = {
                   "A matrix transposed and conjugated."),
     op<matrix_h>("adjoint(Tensor self) -> Tensor", "torch method",
                  "The two last dims swapped, conjugated."),
-    op<flatten>("flatten(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor",
-                "torch method", "A range of dims joined into one."),
+    op<flatten>("flatten(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor", "torch method",
+                "A range of dims joined into one."),
     op<unflatten>("unflatten(Tensor self, int dim, int[] sizes) -> Tensor", "torch method",
                   "One dim split into several; one size may be -1."),
     op<ravel>("ravel(Tensor self) -> Tensor", "torch method", "All elements in one dim."),

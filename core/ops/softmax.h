@@ -9,8 +9,7 @@ namespace cresset {
 struct SoftmaxKernels {
   void (*forward)(bool logarithm, const Tensor& x, int64_t dim, const Tensor& y);
   /// dx from the gradient of y and y itself.
-  void (*backward)(bool logarithm, const Tensor& g, const Tensor& y, int64_t dim,
-                   const Tensor& dx);
+  void (*backward)(bool logarithm, const Tensor& g, const Tensor& y, int64_t dim, const Tensor& dx);
 };
 
 namespace ops {

@@ -13,8 +13,11 @@ using Pair = std::tuple<Tensor, Tensor>;
 // x with `dim` last, contiguous, at least 1-d.
 Tensor rows_of(const char* op, const Tensor& x, int64_t d) {
   CHECK(!x.is_complex(), DType, op, ": expected a real dtype, got ", x.dtype());
-  if (x.dim()) CHECK(x.size(d) < int64_t{1} << 32, NotImplemented, op, ": more than 2^32 - 1 "
-                     "elements in dim ", d);
+  if (x.dim())
+    CHECK(x.size(d) < int64_t{1} << 32, NotImplemented, op,
+          ": more than 2^32 - 1 "
+          "elements in dim ",
+          d);
   GradMode off(false);
   return contiguous(x.dim() ? transpose(x, d, -1) : unsqueeze(x, 0));
 }
@@ -27,15 +30,14 @@ Tensor back(const Tensor& rows, const Tensor& x, int64_t d) {
 void record_choice(const char* node, const Tensor& x, int64_t d, const Tensor& values,
                    const Tensor& indices, bool keepdim) {
   if (!wants_grad(x)) return;
-  record(node, values, inputs(x),
-         [sizes = x.sizes(), d, keepdim, at = save(indices)](Backward& b) {
-           Tensor g = b.grad(), i = b(at);
-           if (!keepdim && !sizes.empty()) {
-             g = unsqueeze(g, d);
-             i = unsqueeze(i, d);
-           }
-           b[0] = scatter_add(zeros(sizes, options_of(g)), d, i, g);
-         });
+  record(node, values, inputs(x), [sizes = x.sizes(), d, keepdim, at = save(indices)](Backward& b) {
+    Tensor g = b.grad(), i = b(at);
+    if (!keepdim && !sizes.empty()) {
+      g = unsqueeze(g, d);
+      i = unsqueeze(i, d);
+    }
+    b[0] = scatter_add(zeros(sizes, options_of(g)), d, i, g);
+  });
 }
 
 }  // namespace
@@ -134,8 +136,8 @@ Pair choose(const char* op, const char* node, const Tensor& self, int64_t d, boo
 Pair kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   int64_t d = wrap_dim("kthvalue", dim, self.dim()), n = self.dim() ? self.size(d) : 1;
   check_not_empty("kthvalue", self, d);
-  CHECK(k >= 1 && k <= n, Value, "kthvalue: expected k in [1, ", n, "] for dim ", d,
-        " of shape ", self.sizes(), ", got ", k);
+  CHECK(k >= 1 && k <= n, Value, "kthvalue: expected k in [1, ", n, "] for dim ", d, " of shape ",
+        self.sizes(), ", got ", k);
   return choose("kthvalue", "KthvalueBackward0", self, d, keepdim, Selection::Rank, k - 1);
 }
 

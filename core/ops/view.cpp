@@ -100,8 +100,8 @@ Tensor as_strided(const Tensor& x, const Dims& sizes, const Dims& strides,
   int64_t last = start;
   bool overflow = false;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    CHECK(strides[i] >= 0, Value,
-          "as_strided: expected strides that are not negative, got ", strides);
+    CHECK(strides[i] >= 0, Value, "as_strided: expected strides that are not negative, got ",
+          strides);
     int64_t reach = 0;
     if (n) overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach);
     overflow |= __builtin_add_overflow(last, reach, &last);
@@ -112,8 +112,8 @@ Tensor as_strided(const Tensor& x, const Dims& sizes, const Dims& strides,
         " elements");
   ScatterArgs s{x.sizes(), x.strides(), sizes, strides, x.offset(), start};
   return make_view("as_strided", "AsStridedBackward0", x, sizes, strides, start, [s](Backward& b) {
-    b[0] = as_strided_backward(b.grad(), s.base_sizes, s.base_strides, s.base_offset,
-                               s.view_sizes, s.view_strides, s.view_offset);
+    b[0] = as_strided_backward(b.grad(), s.base_sizes, s.base_strides, s.base_offset, s.view_sizes,
+                               s.view_strides, s.view_offset);
   });
 }
 
@@ -155,8 +155,7 @@ std::optional<Dims> viewed_strides(const Tensor& x, const Dims& sizes) {
   int64_t wanted = 1, held = 1;
   for (int64_t i = x.dim() - 1; i >= 0; --i) {
     held *= x.size(i);
-    bool chunk_ends =
-        i == 0 || (x.size(i - 1) != 1 && x.stride(i - 1) != held * chunk_stride);
+    bool chunk_ends = i == 0 || (x.size(i - 1) != 1 && x.stride(i - 1) != held * chunk_stride);
     if (!chunk_ends) continue;
     while (d >= 0 && (wanted < held || sizes[d] == 1)) {
       strides[d] = wanted * chunk_stride;
@@ -178,9 +177,8 @@ std::optional<Dims> viewed_strides(const Tensor& x, const Dims& sizes) {
 
 Tensor view_with(const char* op, const char* node, const Tensor& x, const Dims& sizes,
                  const Dims& strides) {
-  return make_view(op, node, x, sizes, strides, x.offset(), [from = x.sizes()](Backward& b) {
-    b[0] = reshape(b.grad(), from);
-  });
+  return make_view(op, node, x, sizes, strides, x.offset(),
+                   [from = x.sizes()](Backward& b) { b[0] = reshape(b.grad(), from); });
 }
 
 }  // namespace
@@ -292,8 +290,8 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
                    });
 }
 
-Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start,
-             std::optional<int64_t> end, int64_t step) {
+Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+             int64_t step) {
   CHECK(x.dim() > 0, Index, "slice: cannot slice a 0-d tensor");
   int64_t d = wrap_dim("slice", dim, x.dim()), n = x.size(d);
   CHECK(step > 0, Value, "slice: expected a step greater than 0, got ", step);
@@ -315,8 +313,8 @@ Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start,
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
   CHECK(x.dim() > 0, Shape, "narrow: cannot be applied to a 0-d tensor");
   int64_t d = wrap_dim("narrow", dim, x.dim()), n = x.size(d);
-  CHECK(start >= -n && start <= n, Index, "narrow: expected start in [", -n, ", ", n,
-        "] for dim ", d, " of shape ", x.sizes(), ", got ", start);
+  CHECK(start >= -n && start <= n, Index, "narrow: expected start in [", -n, ", ", n, "] for dim ",
+        d, " of shape ", x.sizes(), ", got ", start);
   int64_t from = start < 0 ? start + n : start;
   CHECK(length >= 0 && from <= n - length, Value, "narrow: start ", start, " and length ", length,
         " reach beyond size ", n, " of dim ", d);

@@ -10,8 +10,7 @@
 
 namespace cresset {
 
-template <>
-struct EnumNames<Resampling> {
+template <> struct EnumNames<Resampling> {
   static constexpr const char* schema =
       "Resampling{nearest|nearest_exact|linear|cubic|area|linear_aa|cubic_aa}";
 };
@@ -32,7 +31,8 @@ void add_tap(ResamplingMatrix& m, int64_t index, double weight) {
 }
 
 double pixel_scale(const DimPlan& d) {
-  if (d.align) return d.out > 1 ? static_cast<double>(d.in - 1) / static_cast<double>(d.out - 1) : 0;
+  if (d.align)
+    return d.out > 1 ? static_cast<double>(d.in - 1) / static_cast<double>(d.out - 1) : 0;
   if (d.scale && *d.scale > 0) return 1 / *d.scale;
   return static_cast<double>(d.in) / static_cast<double>(d.out);
 }
@@ -55,7 +55,8 @@ void linear_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
   add_tap(m, std::min(i + 1, d.in - 1), t);
 }
 
-// Cubic convolution: R. Keys, "Cubic convolution interpolation for digital image processing" (1981).
+// Cubic convolution: R. Keys, "Cubic convolution interpolation for digital image processing"
+// (1981).
 double cubic_filter(double x, double a) {
   x = std::abs(x);
   if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -151,8 +152,8 @@ static Tensor resample(const Tensor& x, const Dims& output_size,
   Tensor y = x;
   for (int64_t i = 0; i < spatial; ++i) {
     DimPlan d{x.size(i + 2), output_size[i], std::nullopt, mode, align_corners};
-    CHECK(d.in > 0 && d.out > 0, Shape, op, ": expected sizes above 0, got input shape ",
-          x.sizes(), " and output size ", output_size);
+    CHECK(d.in > 0 && d.out > 0, Shape, op, ": expected sizes above 0, got input shape ", x.sizes(),
+          " and output size ", output_size);
     CHECK(d.out < int64_t{1} << 31, Value, op, ": output size ", d.out, " is too large");
     if (scales) d.scale = (*scales)[static_cast<size_t>(i)];
     y = resample_dim(y, i + 2, make_matrix(d), false);
@@ -164,8 +165,7 @@ static Tensor resample(const Tensor& x, const Dims& output_size,
 static Tensor upsample_bilinear_aa(const Tensor& x, const std::optional<Dims>& output_size,
                                    bool align_corners,
                                    const std::optional<std::vector<double>>& scale_factors,
-                                   std::optional<double> scales_h,
-                                   std::optional<double> scales_w) {
+                                   std::optional<double> scales_h, std::optional<double> scales_w) {
   constexpr const char* op = "_upsample_bilinear2d_aa";
   CHECK(x.dim() == 4, Shape, op, ": expected 4 dims, got shape ", x.sizes());
   CHECK(output_size.has_value() != scale_factors.has_value(), Value, op,
@@ -188,11 +188,10 @@ OP_TABLE(vision) = {
         "_upsample_bilinear2d_aa(Tensor input, int[]? output_size, bool align_corners=False, "
         "float[]? scale_factors=None, float? scales_h=None, float? scales_w=None) -> Tensor",
         "torch", "Bilinear resizing that averages over what it skips."),
-    op<resample>(
-        "_resample(Tensor input, int[] output_size, float[]? scales, "
-        "Resampling{nearest|nearest_exact|linear|cubic|area|linear_aa|cubic_aa} mode, "
-        "bool align_corners) -> Tensor",
-        "private", "Resizes the dims after the second."),
+    op<resample>("_resample(Tensor input, int[] output_size, float[]? scales, "
+                 "Resampling{nearest|nearest_exact|linear|cubic|area|linear_aa|cubic_aa} mode, "
+                 "bool align_corners) -> Tensor",
+                 "private", "Resizes the dims after the second."),
 };
 OP_TABLE_END(vision);
 

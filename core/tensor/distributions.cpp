@@ -158,8 +158,7 @@ void compare_plain(const uint64_t* words, T* out, int64_t n, uint64_t limit, T y
   compare_words(words, out, n, limit, yes, no);
 }
 
-template <class T>
-void bernoulli_numbers(Generator& generator, T* out, int64_t n, double p) {
+template <class T> void bernoulli_numbers(Generator& generator, T* out, int64_t n, double p) {
   static_assert(std::endian::native == std::endian::little);
   constexpr int64_t block = 2048;
   alignas(64) uint64_t words[block];

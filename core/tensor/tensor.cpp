@@ -11,7 +11,8 @@
 namespace cresset {
 
 Storage::Storage(size_t bytes, Device device) : bytes_(bytes), device_(device) {
-  CHECK(device.type != DeviceType::CUDA, Device, "device: no CUDA device is available, got ", device);
+  CHECK(device.type != DeviceType::CUDA, Device, "device: no CUDA device is available, got ",
+        device);
   if (device.is_cpu()) data_ = cpu_allocate(bytes);
 }
 
@@ -55,8 +56,7 @@ int64_t checked_numel(const char* op, std::span<const int64_t> sizes) {
     zero |= s == 0;
     overflow |= __builtin_mul_overflow(n, std::max<int64_t>(s, 1), &n);
   }
-  CHECK(!overflow && n < (int64_t{1} << 56), Value, op, ": size ", sizes,
-        " has too many elements");
+  CHECK(!overflow && n < (int64_t{1} << 56), Value, op, ": size ", sizes, " has too many elements");
   return zero ? 0 : n;
 }
 
@@ -73,8 +73,8 @@ Dims contiguous_strides(std::span<const int64_t> sizes) {
 Tensor empty(std::span<const int64_t> sizes, Options o, const char* op) {
   int64_t n = checked_numel(op, sizes);
   auto storage = make_ref<Storage>(static_cast<size_t>(n) * itemsize(o.dtype), o.device);
-  return Tensor(make_ref<TensorImpl>(std::move(storage), Dims(sizes), contiguous_strides(sizes), 0,
-                                     o.dtype));
+  return Tensor(
+      make_ref<TensorImpl>(std::move(storage), Dims(sizes), contiguous_strides(sizes), 0, o.dtype));
 }
 
 Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, Options o,
@@ -91,8 +91,7 @@ Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> st
   }
   size_t bytes = n ? static_cast<size_t>(last + 1) * itemsize(o.dtype) : 0;
   auto storage = make_ref<Storage>(bytes, o.device);
-  return Tensor(
-      make_ref<TensorImpl>(std::move(storage), Dims(sizes), Dims(strides), 0, o.dtype));
+  return Tensor(make_ref<TensorImpl>(std::move(storage), Dims(sizes), Dims(strides), 0, o.dtype));
 }
 
 Tensor empty_like(const Tensor& t) { return empty_like(t, t.dtype()); }

@@ -82,8 +82,7 @@ class Tensor {
   void bump_version() const { impl_->storage->bump_version(); }
 
   /// First element; T must be the storage type of dtype().
-  template <class T = void>
-  T* data() const {
+  template <class T = void> T* data() const {
     return reinterpret_cast<T*>(static_cast<char*>(impl_->storage->data()) +
                                 impl_->offset * static_cast<int64_t>(itemsize(dtype())));
   }

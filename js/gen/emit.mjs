@@ -66,9 +66,23 @@ function defaultOf(arg) {
 
 // Fixed-size arguments by their width in doubles; the rest move a position variable.
 const widths = {
-  Tensor: 1, "Tensor?": 1, int: 1, float: 1, bool: 1, "bool?": 1, ScalarType: 1, "ScalarType?": 1,
-  Device: 1, "Device?": 1, Scalar: 3, "Scalar?": 3, "Tensor|Scalar": 3, "Tensor|Scalar?": 3,
-  "int?": 2, "float?": 2, "Generator?": 1,
+  Tensor: 1,
+  "Tensor?": 1,
+  int: 1,
+  float: 1,
+  bool: 1,
+  "bool?": 1,
+  ScalarType: 1,
+  "ScalarType?": 1,
+  Device: 1,
+  "Device?": 1,
+  Scalar: 3,
+  "Scalar?": 3,
+  "Tensor|Scalar": 3,
+  "Tensor|Scalar?": 3,
+  "int?": 2,
+  "float?": 2,
+  "Generator?": 1,
 };
 
 function writeArg(arg, op, at) {
@@ -76,24 +90,42 @@ function writeArg(arg, op, at) {
   const where = `"${op.js}", "${arg.js}"`;
   const assign = (value) => `$f[${at}] = ${value};`;
   switch (arg.type) {
-    case "Tensor": return assign(`$id(${x}, ${where})`);
-    case "Tensor?": return assign(`$idOrNone(${x}, ${where})`);
-    case "int": return assign(`$int(${x}, ${where})`);
-    case "float": return assign(`$float(${x}, ${where})`);
-    case "bool": return assign(`$flag(${x}, ${where})`);
-    case "bool?": return assign(`$flagOrNone(${x}, ${where})`);
-    case "ScalarType": return assign(`$dtypeCode(${x}, ${where})`);
-    case "ScalarType?": return assign(`$dtypeOrNone(${x}, ${where})`);
-    case "Device": return assign(`$deviceCode(${x})`);
-    case "Generator?": return assign(`$generatorOrNone(${x}, ${where})`);
-    case "Device?": return assign(`$deviceOrNone(${x})`);
-    case "Scalar": return `$scalar(${at}, ${x}, ${where});`;
-    case "Scalar?": return `$scalarOrNone(${at}, ${x}, ${where});`;
-    case "Tensor|Scalar": return `$operand(${at}, ${x}, ${where});`;
-    case "Tensor|Scalar?": return `$operandOrNone(${at}, ${x}, ${where});`;
-    case "int?": return `$intOrNone(${at}, ${x}, ${where});`;
-    case "float?": return `$floatOrNone(${at}, ${x}, ${where});`;
-    default: return null;
+    case "Tensor":
+      return assign(`$id(${x}, ${where})`);
+    case "Tensor?":
+      return assign(`$idOrNone(${x}, ${where})`);
+    case "int":
+      return assign(`$int(${x}, ${where})`);
+    case "float":
+      return assign(`$float(${x}, ${where})`);
+    case "bool":
+      return assign(`$flag(${x}, ${where})`);
+    case "bool?":
+      return assign(`$flagOrNone(${x}, ${where})`);
+    case "ScalarType":
+      return assign(`$dtypeCode(${x}, ${where})`);
+    case "ScalarType?":
+      return assign(`$dtypeOrNone(${x}, ${where})`);
+    case "Device":
+      return assign(`$deviceCode(${x})`);
+    case "Generator?":
+      return assign(`$generatorOrNone(${x}, ${where})`);
+    case "Device?":
+      return assign(`$deviceOrNone(${x})`);
+    case "Scalar":
+      return `$scalar(${at}, ${x}, ${where});`;
+    case "Scalar?":
+      return `$scalarOrNone(${at}, ${x}, ${where});`;
+    case "Tensor|Scalar":
+      return `$operand(${at}, ${x}, ${where});`;
+    case "Tensor|Scalar?":
+      return `$operandOrNone(${at}, ${x}, ${where});`;
+    case "int?":
+      return `$intOrNone(${at}, ${x}, ${where});`;
+    case "float?":
+      return `$floatOrNone(${at}, ${x}, ${where});`;
+    default:
+      return null;
   }
 }
 
@@ -101,20 +133,34 @@ function writeList(arg, op, at) {
   const x = local(arg.js);
   const rest = `${at}, ${x}, "${op.js}", "${arg.js}"`;
   switch (arg.type) {
-    case "int[]": return `$ints(${rest}, ${arg.repeat})`;
-    case "int[]?": return `$intsOrNone(${rest}, ${arg.repeat})`;
-    case "float[]": return `$floats(${rest})`;
-    case "float[]?": return `$floatsOrNone(${rest})`;
-    case "Scalar[]": return `$scalars(${rest})`;
-    case "Tensor[]": return `$tensors(${rest})`;
-    case "Tensor?[]": return `$tensorsOrNone(${rest})`;
-    case "str": return `$text(${rest})`;
-    default: throw new Error(`gen: cannot write an argument of type "${arg.type}"`);
+    case "int[]":
+      return `$ints(${rest}, ${arg.repeat})`;
+    case "int[]?":
+      return `$intsOrNone(${rest}, ${arg.repeat})`;
+    case "float[]":
+      return `$floats(${rest})`;
+    case "float[]?":
+      return `$floatsOrNone(${rest})`;
+    case "Scalar[]":
+      return `$scalars(${rest})`;
+    case "Tensor[]":
+      return `$tensors(${rest})`;
+    case "Tensor?[]":
+      return `$tensorsOrNone(${rest})`;
+    case "str":
+      return `$text(${rest})`;
+    default:
+      throw new Error(`gen: cannot write an argument of type "${arg.type}"`);
   }
 }
 
 // Null stands for an enumeration's name "None".
 const chosen = (arg, names) => local(arg.js) + (names.includes("None") ? ' ?? "None"' : "");
+
+function writeChoice(arg, names, op, at) {
+  const list = JSON.stringify(names);
+  return `$f[${at}] = $choice(${chosen(arg, names)}, ${list}, "${op.js}", "${arg.js}");`;
+}
 
 function writeArgs(op) {
   const lines = [];
@@ -126,11 +172,7 @@ function writeArgs(op) {
     const width = names ? 1 : widths[arg.type];
     if (width) {
       if (moving && fixed === 0) lines.push(`$need($p, 64);`);
-      lines.push(
-        names
-          ? `$f[${at(fixed)}] = $choice(${chosen(arg, names)}, ${JSON.stringify(names)}, "${op.js}", "${arg.js}");`
-          : writeArg(arg, op, at(fixed)),
-      );
+      lines.push(names ? writeChoice(arg, names, op, at(fixed)) : writeArg(arg, op, at(fixed)));
       fixed += width;
     } else {
       const call = writeList(arg, op, at(fixed));
@@ -162,18 +204,23 @@ function result(op) {
   const { id, ret } = op;
   if (op.js === "_getGrad") return `return $oneOrNull(${id});`;
   switch (ret.kind) {
-    case "none": return `$none(${id});`;
-    case "self": return `$none(${id});\n  return ${local(op.args[0].js)};`;
+    case "none":
+      return `$none(${id});`;
+    case "self":
+      return `$none(${id});\n  return ${local(op.args[0].js)};`;
     case "tensor":
       // The core wrote into its first argument: the caller gets that very object back.
       if (op.args.some((a) => a.name === "inplace" && a.type === "bool"))
         return `const $y = $one(${id});\n  return inplace === true ? ${local(op.args[0].js)} : $y;`;
       return `return $one(${id});`;
-    case "tensors": return `return $many(${id}) as Tensor[];`;
-    case "ints": return `return $numbers(${id});`;
+    case "tensors":
+      return `return $many(${id}) as Tensor[];`;
+    case "ints":
+      return `return $numbers(${id});`;
     case "named":
       return `return $named(${id}, ${JSON.stringify(ret.names.map(camelish))} as const);`;
-    default: return `return $value(${id}) as ${returns.value(ret)};`;
+    default:
+      return `return $value(${id}) as ${returns.value(ret)};`;
   }
 }
 
@@ -184,8 +231,7 @@ export function isVariadic(op) {
   return rest.length === 1 && rest[0].type === "int[]" && !optional(rest[0]);
 }
 
-const returnType = (op) =>
-  op.js === "_getGrad" ? "Tensor | null" : returns[op.ret.kind](op.ret);
+const returnType = (op) => (op.js === "_getGrad" ? "Tensor | null" : returns[op.ret.kind](op.ret));
 
 /** The overloads of an operator: every count of positional arguments, the rest by name. */
 function overloads(op, skipSelf) {
@@ -194,7 +240,11 @@ function overloads(op, skipSelf) {
   const shown = (a) => `${local(a.js)}: ${tsType(a)}`;
   const lists = [];
   const firstOptional = positional.findIndex(optional);
-  const selfCount = skipSelf ? 0 : op.args[0]?.name === "self" || op.args[0]?.name === "input" ? 1 : 0;
+  const selfCount = skipSelf
+    ? 0
+    : op.args[0]?.name === "self" || op.args[0]?.name === "input"
+      ? 1
+      : 0;
   if (isVariadic(op)) {
     const target = positional.at(-1);
     const named = args.filter((a) => a.keywordOnly);
@@ -216,7 +266,9 @@ function overloads(op, skipSelf) {
     const required = named.some((a) => !optional(a));
     lists.push(
       [
-        ...positional.slice(0, n).map((a, i) => (i >= start ? `${local(a.js)}: ${tsType(a)} | undefined` : shown(a))),
+        ...positional
+          .slice(0, n)
+          .map((a, i) => (i >= start ? `${local(a.js)}: ${tsType(a)} | undefined` : shown(a))),
         `options${required ? "" : "?"}: ${optionsType(named)}`,
       ].join(", "),
     );
@@ -237,19 +289,26 @@ function resolveNamed(op) {
   }
   const positional = op.args.filter((a) => !a.keywordOnly);
   const lines = [
-    "const last = arguments.length > " + (hasSelf(op) ? 1 : 0) + " ? arguments[arguments.length - 1] : undefined;",
+    "const last = arguments.length > " +
+      (hasSelf(op) ? 1 : 0) +
+      " ? arguments[arguments.length - 1] : undefined;",
     "if ($isOptions(last)) {",
     `  $checkNames("${op.js}", last, ${JSON.stringify(named.map((a) => a.js))});`,
   ];
   for (const a of named) {
     const x = local(a.js);
     if (a.keywordOnly) lines.push(`  ${x} = last["${a.js}"] as never;`);
-    else lines.push(`  if (${x} === (last as unknown) || ${x} === undefined) ${x} = last["${a.js}"] as never;`);
+    else
+      lines.push(
+        `  if (${x} === (last as unknown) || ${x} === undefined) ${x} = last["${a.js}"] as never;`,
+      );
   }
   lines.push("}");
   if (!positional.some((a) => a.type === "int[]" && isVariadic(op))) {
     const most = positional.length;
-    lines.push(`else if (arguments.length > ${most}) $checkCount("${op.js}", arguments.length, ${most});`);
+    lines.push(
+      `else if (arguments.length > ${most}) $checkCount("${op.js}", arguments.length, ${most});`,
+    );
   }
   return lines;
 }
@@ -258,10 +317,10 @@ const hasSelf = (op) => op.args[0]?.type.startsWith("Tensor") && !op.args[0].key
 
 function emitFunction(op) {
   const name = local(op.js);
-  const heads = overloads(op, false).map((list) => `export function ${name}(${list}): ${returnType(op)};`);
-  const params = op.args
-    .filter((a) => !a.keywordOnly)
-    .map((a) => `${local(a.js)}?: ${loose(a)}`);
+  const heads = overloads(op, false).map(
+    (list) => `export function ${name}(${list}): ${returnType(op)};`,
+  );
+  const params = op.args.filter((a) => !a.keywordOnly).map((a) => `${local(a.js)}?: ${loose(a)}`);
   const variadic = isVariadic(op);
   if (variadic) params[params.length - 1] = `${params.at(-1)}, ...more: unknown[]`;
   else if (op.args.some((a) => a.keywordOnly)) params.push("_options?: unknown");
@@ -271,9 +330,8 @@ function emitFunction(op) {
   body.push(...resolveNamed(op));
   if (variadic) {
     const x = local(positional.at(-1).js);
-    body.push(
-      `if (typeof ${x} === "number") ${x} = [${x}, ...($isOptions(last) ? more.slice(0, -1) : more)];`,
-    );
+    const rest = "$isOptions(last) ? more.slice(0, -1) : more";
+    body.push(`if (typeof ${x} === "number") ${x} = [${x}, ...(${rest})];`);
   }
   for (const a of op.args)
     if (optional(a) && defaultOf(a) !== "null") {
@@ -305,72 +363,23 @@ function emitMethod(op) {
     .join("\n");
 }
 
-/** The whole of ops.gen.ts. */
-export function emitOps(ops, rollHash) {
-  const methods = ops.filter(isMethod);
-  return `// Generated by js/gen.mjs from the core's schemas: do not edit.
-/* eslint-disable */
-import type { Complex, DeviceLike, DType, Scalar } from "./dtype.js";
-import {
-  checkCount as $checkCount,
-  checkNames as $checkNames,
-  choice as $choice,
-  deviceCode as $deviceCode,
-  deviceOrNone as $deviceOrNone,
-  dtypeCode as $dtypeCode,
-  dtypeOrNone as $dtypeOrNone,
-  f as $f,
-  flag as $flag,
-  flagOrNone as $flagOrNone,
-  float as $float,
-  floatOrNone as $floatOrNone,
-  floats as $floats,
-  floatsOrNone as $floatsOrNone,
-  generatorOrNone as $generatorOrNone,
-  id as $id,
-  idOrNone as $idOrNone,
-  int as $int,
-  intOrNone as $intOrNone,
-  ints as $ints,
-  intsOrNone as $intsOrNone,
-  isOptions as $isOptions,
-  many as $many,
-  missing as $missing,
-  named as $named,
-  need as $need,
-  none as $none,
-  numbers as $numbers,
-  one as $one,
-  oneOrNull as $oneOrNull,
-  operand as $operand,
-  operandOrNone as $operandOrNone,
-  scalar as $scalar,
-  scalarOrNone as $scalarOrNone,
-  scalars as $scalars,
-  tensors as $tensors,
-  tensorsOrNone as $tensorsOrNone,
-  text as $text,
-  value as $value,
-  type Named,
-} from "./frame.js";
-import type { Generator } from "./generator.js";
-import type { Tensor } from "./tensor.js";
+// What the generated functions use of frame.ts; `$` keeps them apart from arguments' names.
+const helpers = (
+  "checkCount checkNames choice deviceCode deviceOrNone dtypeCode dtypeOrNone f flag " +
+  "flagOrNone float floatOrNone floats floatsOrNone generatorOrNone id idOrNone int " +
+  "intOrNone ints intsOrNone isOptions many missing named need none numbers one " +
+  "oneOrNull operand operandOrNone scalar scalarOrNone scalars tensors tensorsOrNone " +
+  "text value"
+).split(" ");
 
-/** The roll of operators that these numbers belong to. */
-export const rollHash = ${rollHash};
-
-${ops.map(emitFunction).join("\n\n")}
-
-/** The operators that are methods of Tensor. */
-export interface TensorMethods {
-${methods.map(emitMethod).join("\n")}
+function importHelpers(text) {
+  const used = helpers.filter((name) => new RegExp(`\\$${name}\\b`).test(text));
+  const list = used.map((name) => `  ${name} as $${name},\n`).join("");
+  return `import {\n${list}  type Named,\n} from "./frame.js";`;
 }
 
-const methods: Record<string, Function> = {
-${methods.map((op) => `  ${op.js}: ${local(op.js)},`).join("\n")}
-};
-
-/** Puts the methods on Tensor's prototype. */
+// The end of ops.gen.ts: how the methods come onto Tensor's prototype.
+const installation = `/** Puts the methods on Tensor's prototype. */
 export function installMethods(prototype: object): void {
   for (const [name, fn] of Object.entries(methods)) {
     Object.defineProperty(prototype, name, {
@@ -393,4 +402,31 @@ function method(fn: Function): Function {
   };
 }
 `;
+
+/** The whole of ops.gen.ts. */
+export function emitOps(ops, rollHash) {
+  const methods = ops.filter(isMethod);
+  const functions = ops.map(emitFunction).join("\n\n");
+  return `// Generated by js/gen.mjs from the core's schemas: do not edit.
+/* eslint-disable */
+import type { Complex, DeviceLike, DType, Scalar } from "./dtype.js";
+${importHelpers(functions)}
+import type { Generator } from "./generator.js";
+import type { Tensor } from "./tensor.js";
+
+/** The roll of operators that these numbers belong to. */
+export const rollHash = ${rollHash};
+
+${functions}
+
+/** The operators that are methods of Tensor. */
+export interface TensorMethods {
+${methods.map(emitMethod).join("\n")}
+}
+
+const methods: Record<string, Function> = {
+${methods.map((op) => `  ${op.js}: ${local(op.js)},`).join("\n")}
+};
+
+${installation}`;
 }

@@ -61,7 +61,13 @@ function parseOp(entry) {
     if (part === "*") keywordOnly = true;
     else args.push(parseArg(part, keywordOnly));
   }
-  const op = { ...entry, name, js: camelCase(name), args, ret: parseReturn(schema.slice(arrow + 4)) };
+  const op = {
+    ...entry,
+    name,
+    js: camelCase(name),
+    args,
+    ret: parseReturn(schema.slice(arrow + 4)),
+  };
   op.places = entry.where.split(" ");
   checkTypes(op);
   return op;

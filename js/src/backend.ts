@@ -45,8 +45,9 @@ function load(): Backend {
       );
   const found = candidates.find((path) => existsSync(path));
   if (!found) {
+    const looked = candidates.join(", ");
     throw new NotImplementedError(
-      `cresset: no native core was found (looked for ${candidates.join(", ")}); run "npm run build"`,
+      `cresset: no native core was found (looked for ${looked}); run "npm run build"`,
     );
   }
   // OpenMP reads this when it is loaded: threads that spin while they wait starve each other
@@ -73,11 +74,7 @@ function collector(): Gc | null {
 function start(): Backend {
   const core = load();
   const gc = collector();
-  core.setHooks(
-    errorFor,
-    gc && (() => gc({ type: "minor" })),
-    gc && (() => gc()),
-  );
+  core.setHooks(errorFor, gc && (() => gc({ type: "minor" })), gc && (() => gc()));
   return core;
 }
 

@@ -7,13 +7,7 @@ import * as ops from "./ops.gen.js";
 import { Tensor } from "./tensor.js";
 
 export type TypedArray =
-  | Uint8Array
-  | Int8Array
-  | Int16Array
-  | Int32Array
-  | BigInt64Array
-  | Float32Array
-  | Float64Array;
+  Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array;
 
 /** Nested arrays of numbers, or one number. */
 export type Nested = Scalar | Nested[];
@@ -159,7 +153,9 @@ function flatten(data: unknown): Flat {
 }
 
 function ragged(depth: number, want: number, got: string): ShapeError {
-  return new ShapeError(`tensor: expected length ${want} at dim ${depth}, got ${got} (ragged data)`);
+  return new ShapeError(
+    `tensor: expected length ${want} at dim ${depth}, got ${got} (ragged data)`,
+  );
 }
 
 function inferDType(values: unknown[]): DType {
@@ -240,7 +236,11 @@ export function tensor(data: TensorData, options: TensorOptions = {}): Tensor {
   const dtype = options.dtype ?? inferDType(values);
   inferDType(values);
   const half = dtype === dt.float16 || dtype === dt.bfloat16;
-  const made = fromBytes(half ? dt.float32 : dtype, shape, encode(values, half ? dt.float32 : dtype));
+  const made = fromBytes(
+    half ? dt.float32 : dtype,
+    shape,
+    encode(values, half ? dt.float32 : dtype),
+  );
   const cast = half ? ops._toDtype(made, dtype) : made;
   const placed = options.device === undefined ? cast : ops._toDevice(cast, options.device);
   return options.requiresGrad ? placed.requiresGrad_(true) : placed;

@@ -165,9 +165,8 @@ export function generatorOrNone(x: unknown, op: string, name: string): number {
 export function choice(x: unknown, names: readonly string[], op: string, name: string): number {
   const at = names.indexOf(x as string);
   if (at >= 0) return at;
-  throw new ValueError(
-    `${op}: expected one of ${names.map((n) => `"${n}"`).join(", ")} for "${name}", got ${describe(x)}`,
-  );
+  const list = names.map((n) => `"${n}"`).join(", ");
+  throw new ValueError(`${op}: expected one of ${list} for "${name}", got ${describe(x)}`);
 }
 
 function listOf(x: unknown, op: string, name: string, what: string): ArrayLike<unknown> {

@@ -83,11 +83,7 @@ function numeric(
  * Compares autograd's gradients of `fn` with central differences. Inputs that require grad must
  * be float64 or complex128. Throws AutogradError with the first difference; returns true.
  */
-export function gradcheck(
-  fn: Fn,
-  inputs: readonly Tensor[],
-  options: GradcheckOptions = {},
-): true {
+export function gradcheck(fn: Fn, inputs: readonly Tensor[], options: GradcheckOptions = {}): true {
   const { eps = 1e-6, atol = 1e-5, rtol = 1e-3 } = options;
   const wanted = checkInputs(inputs);
   const outputs = outputsOf(fn(...inputs)).filter((t) => t.requiresGrad);
@@ -105,7 +101,8 @@ export function gradcheck(
   );
   const live = used.map((t) => t.requiresGrad);
   wanted.forEach((x, k) => {
-    const masked = (...args: Tensor[]): Tensor[] => outputsOf(fn(...args)).filter((_, i) => live[i]);
+    const masked = (...args: Tensor[]): Tensor[] =>
+      outputsOf(fn(...args)).filter((_, i) => live[i]);
     const liveWeights = weights.filter((_, i) => live[i]);
     const expected = noGrad(() => numeric(masked, inputs, x, liveWeights, eps));
     const g = grads[k];

@@ -78,9 +78,10 @@ export function randint(...args: unknown[]): Tensor {
   const [positional, named] = splitOptions(args);
   const short = positional.length === 2 && !("high" in named) && !("size" in named);
   const onlyHigh = short || (positional.length < 2 && !("low" in named));
-  const names = onlyHigh || ("size" in named && positional.length === 1 && !("high" in named))
-    ? ["high", "size"]
-    : ["low", "high", "size"];
+  const names =
+    onlyHigh || ("size" in named && positional.length === 1 && !("high" in named))
+      ? ["high", "size"]
+      : ["low", "high", "size"];
   const values = take("randint", names, positional, named);
   if (names.length === 2) values.unshift(0);
   const [low, high, size] = values as [number, number, Size];
@@ -153,4 +154,3 @@ declare module "./tensor.js" {
     random_(from: number, to: number | null, options?: { generator?: Generator | null }): this;
   }
 }
-

@@ -132,10 +132,7 @@ export class Tensor {
     return this.isLeaf ? null : GradFn.of(this);
   }
   /** Accumulates gradients of this tensor into the leaves it was computed from. */
-  backward(
-    gradient?: Tensor | null | BackwardOptions,
-    options: BackwardOptions = {},
-  ): void {
+  backward(gradient?: Tensor | null | BackwardOptions, options: BackwardOptions = {}): void {
     const given = gradient instanceof Tensor ? gradient : (gradient?.gradient ?? null);
     const named = gradient instanceof Tensor || !gradient ? options : gradient;
     runBackward(this, given, named);
@@ -242,7 +239,9 @@ export interface BackwardOptions {
 function pick(op: string, list: number[], dim: number): number {
   const value = list.at(dim);
   if (value === undefined || !Number.isInteger(dim)) {
-    throw new ValueError(`${op}: expected dim in [${-list.length}, ${list.length - 1}], got ${dim}`);
+    throw new ValueError(
+      `${op}: expected dim in [${-list.length}, ${list.length - 1}], got ${dim}`,
+    );
   }
   return value;
 }

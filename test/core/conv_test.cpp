@@ -18,8 +18,7 @@ namespace {
 int64_t volume(const ConvNdShape::Extent& e) { return e[0] * e[1] * e[2]; }
 
 /// Small whole numbers, so that sums are exact in every type.
-template <class T>
-std::vector<T> whole_numbers(int64_t count, uint32_t seed) {
+template <class T> std::vector<T> whole_numbers(int64_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<T> values(static_cast<size_t>(count));
   auto part = [&] { return static_cast<int>(random() % 7) - 3; };
@@ -35,8 +34,7 @@ std::vector<T> whole_numbers(int64_t count, uint32_t seed) {
 }
 
 /// Calls visit(x index, w index, y index) for every product of the convolution's definition.
-template <class Visit>
-void for_each_product(const ConvNdShape& s, Visit&& visit) {
+template <class Visit> void for_each_product(const ConvNdShape& s, Visit&& visit) {
   const int64_t ci = s.c_in / s.groups, co = s.c_out / s.groups;
   const int64_t taps = volume(s.kernel), in = volume(s.in), out = volume(s.out);
   for (int64_t n = 0; n < s.n; ++n) {
@@ -46,8 +44,8 @@ void for_each_product(const ConvNdShape& s, Visit&& visit) {
           for (int64_t t = 0; t < taps; ++t) {
             const int64_t at[3] = {p / (s.out[1] * s.out[2]), p / s.out[2] % s.out[1],
                                    p % s.out[2]};
-            const int64_t tap[3] = {t / (s.kernel[1] * s.kernel[2]),
-                                    t / s.kernel[2] % s.kernel[1], t % s.kernel[2]};
+            const int64_t tap[3] = {t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1],
+                                    t % s.kernel[2]};
             int64_t index = 0;
             bool inside = true;
             for (int d = 0; d < 3; ++d) {
@@ -66,9 +64,8 @@ void for_each_product(const ConvNdShape& s, Visit&& visit) {
 }
 
 /// A shape from sizes, with the output size that PyTorch computes.
-ConvNdShape shape_of(int64_t n, int64_t c_in, int64_t c_out, int64_t groups,
-                     ConvNdShape::Extent in, ConvNdShape::Extent kernel,
-                     ConvNdShape::Extent stride = {1, 1, 1},
+ConvNdShape shape_of(int64_t n, int64_t c_in, int64_t c_out, int64_t groups, ConvNdShape::Extent in,
+                     ConvNdShape::Extent kernel, ConvNdShape::Extent stride = {1, 1, 1},
                      ConvNdShape::Extent before = {0, 0, 0}, ConvNdShape::Extent after = {0, 0, 0},
                      ConvNdShape::Extent dilation = {1, 1, 1}) {
   ConvNdShape s{n, c_in, c_out, groups, in, kernel, {}, stride, before, after, dilation};
@@ -78,15 +75,13 @@ ConvNdShape shape_of(int64_t n, int64_t c_in, int64_t c_out, int64_t groups,
   return s;
 }
 
-template <class T>
-struct Kernels {
+template <class T> struct Kernels {
   void (*forward)(const ConvNdShape&, const T*, const T*, const T*, T*);
   void (*backward_input)(const ConvNdShape&, const T*, const T*, T*);
   void (*backward_weight)(const ConvNdShape&, const T*, const T*, T*, T*);
 };
 
-template <class T>
-void check(const ConvNdShape& s, const Kernels<T>& kernels, bool with_bias) {
+template <class T> void check(const ConvNdShape& s, const Kernels<T>& kernels, bool with_bias) {
   const int64_t nx = s.n * s.c_in * volume(s.in), ny = s.n * s.c_out * volume(s.out);
   const int64_t nw = s.c_out * (s.c_in / s.groups) * volume(s.kernel);
   const auto x = whole_numbers<T>(nx, 1), w = whole_numbers<T>(nw, 2);
@@ -139,8 +134,7 @@ std::vector<ConvNdShape> shapes() {
   };
 }
 
-template <class T>
-void check_shapes(const Kernels<T>& kernels) {
+template <class T> void check_shapes(const Kernels<T>& kernels) {
   const int threads = num_threads();
   for (int count : {1, 2, 5}) {
     set_num_threads(count);
@@ -154,8 +148,7 @@ void check_shapes(const Kernels<T>& kernels) {
   set_num_threads(threads);
 }
 
-template <class T>
-Kernels<T> chosen() {
+template <class T> Kernels<T> chosen() {
   return {conv_forward<T>, conv_backward_input<T>, conv_backward_weight<T>};
 }
 
@@ -172,11 +165,12 @@ TEST(Conv, OwnFloat) {
 TEST(Conv, ManyBlocks) {
   // Large enough that the own kernels cut one image into several blocks or bands.
   for (int64_t stride : {1, 2}) {
-    const ConvNdShape s = shape_of(1, 40, 8, 1, {1, 40, 40}, {1, 3, 3}, {1, 1, stride}, {0, 1, 1},
-                                   {0, 1, 1});
+    const ConvNdShape s =
+        shape_of(1, 40, 8, 1, {1, 40, 40}, {1, 3, 3}, {1, 1, stride}, {0, 1, 1}, {0, 1, 1});
     check(s, chosen<double>(), true);
-    check(s, Kernels<float>{conv_own_forward<float>, conv_own_backward_input<float>,
-                            conv_own_backward_weight<float>},
+    check(s,
+          Kernels<float>{conv_own_forward<float>, conv_own_backward_input<float>,
+                         conv_own_backward_weight<float>},
           true);
   }
 }
@@ -193,8 +187,7 @@ void for_each_in_window(const PoolShape& s, int64_t i, int64_t j, Visit&& visit)
   }
 }
 
-template <class T>
-void check_max_pool(const PoolShape& s, std::vector<T> x) {
+template <class T> void check_max_pool(const PoolShape& s, std::vector<T> x) {
   const int64_t out = s.oh * s.ow, in = s.h * s.w;
   const auto gy = whole_numbers<T>(s.planes * out, 9);
   std::vector<T> y(s.planes * out), gx(s.planes * in), want_gx(s.planes * in, T(0));
@@ -214,8 +207,7 @@ void check_max_pool(const PoolShape& s, std::vector<T> x) {
   EXPECT_EQ(gx, want_gx);
 }
 
-template <class T>
-void check_avg_pool(const PoolShape& s, const AvgPoolDivisor& divisor) {
+template <class T> void check_avg_pool(const PoolShape& s, const AvgPoolDivisor& divisor) {
   const int64_t out = s.oh * s.ow, in = s.h * s.w;
   const auto x = whole_numbers<T>(s.planes * in, 8), gy = whole_numbers<T>(s.planes * out, 9);
   std::vector<T> y(s.planes * out), gx(s.planes * in), want_gx(s.planes * in, T(0));
@@ -233,24 +225,18 @@ void check_avg_pool(const PoolShape& s, const AvgPoolDivisor& divisor) {
     }
     if (divisor.divisor_override != 0) count = divisor.divisor_override;
     ASSERT_EQ(y[q], sum / T(count)) << "output " << q;
-    for_each_in_window(s, i, j, [&](int64_t at) {
-      want_gx[q / out * in + at] += gy[q] / T(count);
-    });
+    for_each_in_window(s, i, j,
+                       [&](int64_t at) { want_gx[q / out * in + at] += gy[q] / T(count); });
   }
   for (size_t i = 0; i < gx.size(); ++i) ASSERT_NEAR(gx[i], want_gx[i], 1e-5);
 }
 
 const PoolShape kPoolShapes[] = {
-    {6, 8, 8, 2, 2, 4, 4, 2, 2, 0, 0},
-    {6, 28, 28, 2, 2, 14, 14, 2, 2, 0, 0},
-    {3, 9, 11, 3, 3, 5, 6, 2, 2, 1, 1},
-    {3, 9, 300, 3, 3, 9, 300, 1, 1, 1, 1},
-    {2, 7, 6, 2, 2, 4, 4, 2, 2, 1, 1},
-    {2, 8, 9, 1, 1, 3, 3, 3, 3, 0, 0},
-    {1, 1, 9, 1, 4, 1, 4, 1, 3, 0, 1},
-    {1, 1, 7, 1, 2, 1, 4, 1, 2, 0, 1},
-    {2, 5, 5, 5, 5, 1, 1, 1, 1, 0, 0},
-    {2, 40, 1000, 4, 3, 13, 333, 3, 3, 0, 0},
+    {6, 8, 8, 2, 2, 4, 4, 2, 2, 0, 0},  {6, 28, 28, 2, 2, 14, 14, 2, 2, 0, 0},
+    {3, 9, 11, 3, 3, 5, 6, 2, 2, 1, 1}, {3, 9, 300, 3, 3, 9, 300, 1, 1, 1, 1},
+    {2, 7, 6, 2, 2, 4, 4, 2, 2, 1, 1},  {2, 8, 9, 1, 1, 3, 3, 3, 3, 0, 0},
+    {1, 1, 9, 1, 4, 1, 4, 1, 3, 0, 1},  {1, 1, 7, 1, 2, 1, 4, 1, 2, 0, 1},
+    {2, 5, 5, 5, 5, 1, 1, 1, 1, 0, 0},  {2, 40, 1000, 4, 3, 13, 333, 3, 3, 0, 0},
     {0, 4, 4, 2, 2, 2, 2, 2, 2, 0, 0},
 };
 

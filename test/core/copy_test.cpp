@@ -48,7 +48,7 @@ TEST(StridedCopy, EqualsAPlainLoop) {
       {{}, {}, {}},
       {{7}, {1}, {1}},
       {{5, 3}, {3, 1}, {3, 1}},
-      {{37, 53}, {53, 1}, {1, 37}},              // transposed, ragged tiles
+      {{37, 53}, {53, 1}, {1, 37}},               // transposed, ragged tiles
       {{3, 33, 18}, {594, 18, 1}, {594, 1, 33}},  // a batch of transposed planes
       {{18, 3, 33}, {99, 33, 1}, {1, 594, 18}},   // rows and columns not neighbours
       {{4, 6}, {6, 1}, {0, 1}},

@@ -14,22 +14,12 @@
 namespace cresset {
 namespace {
 
-template <class T>
-struct Wider {
-  using type = double;
-};
-template <>
-struct Wider<std::complex<float>> {
-  using type = std::complex<double>;
-};
-template <>
-struct Wider<std::complex<double>> {
-  using type = std::complex<double>;
-};
+template <class T> struct Wider { using type = double; };
+template <> struct Wider<std::complex<float>> { using type = std::complex<double>; };
+template <> struct Wider<std::complex<double>> { using type = std::complex<double>; };
 
 /// A small whole number, so that sums are exact in every type; complex ones have both parts.
-template <class T>
-T small(std::mt19937& random) {
+template <class T> T small(std::mt19937& random) {
   auto part = [&] { return static_cast<int>(random() % 9) - 4; };
   if constexpr (std::is_arithmetic_v<T>) {
     return static_cast<T>(part());
@@ -39,8 +29,7 @@ T small(std::mt19937& random) {
   }
 }
 
-template <class T>
-T not_a_number() {
+template <class T> T not_a_number() {
   if constexpr (std::is_arithmetic_v<T>) {
     return std::numeric_limits<T>::quiet_NaN();
   } else {
@@ -51,8 +40,7 @@ T not_a_number() {
 enum class Layout { kRows, kColumns, kSliced, kExpanded };
 
 /// A matrix with memory of its own in one of the layouts that callers hand over.
-template <class T>
-struct Matrix {
+template <class T> struct Matrix {
   std::vector<T> data;
   int64_t rows, cols, row_stride, col_stride;
 
@@ -66,9 +54,7 @@ struct Matrix {
   }
   MatrixView<const T> in() const { return {data.data(), rows, cols, row_stride, col_stride}; }
   MatrixView<T> out() { return {data.data(), rows, cols, row_stride, col_stride}; }
-  T& at(int64_t i, int64_t j) {
-    return data[static_cast<size_t>(i * row_stride + j * col_stride)];
-  }
+  T& at(int64_t i, int64_t j) { return data[static_cast<size_t>(i * row_stride + j * col_stride)]; }
   T at(int64_t i, int64_t j) const {
     return data[static_cast<size_t>(i * row_stride + j * col_stride)];
   }
@@ -105,15 +91,14 @@ void check(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, T a
   }
 }
 
-constexpr Layout kLayouts[] = {Layout::kRows, Layout::kColumns, Layout::kSliced,
-                               Layout::kExpanded};
-constexpr int64_t kShapes[][3] = {
-    {0, 0, 0},  {0, 3, 2},  {3, 0, 2},    {2, 3, 0},     {1, 1, 1},    {1, 7, 5},   {7, 1, 5},
-    {5, 9, 1},  {2, 2, 2},  {3, 4, 5},    {13, 17, 19},  {16, 16, 16}, {31, 33, 7}, {1, 200, 64},
-    {200, 1, 64}, {1, 1, 300}, {64, 10, 128}, {65, 70, 257}, {50, 30, 600}, {80, 100, 20}};
+constexpr Layout kLayouts[] = {Layout::kRows, Layout::kColumns, Layout::kSliced, Layout::kExpanded};
+constexpr int64_t kShapes[][3] = {{0, 0, 0},     {0, 3, 2},     {3, 0, 2},     {2, 3, 0},
+                                  {1, 1, 1},     {1, 7, 5},     {7, 1, 5},     {5, 9, 1},
+                                  {2, 2, 2},     {3, 4, 5},     {13, 17, 19},  {16, 16, 16},
+                                  {31, 33, 7},   {1, 200, 64},  {200, 1, 64},  {1, 1, 300},
+                                  {64, 10, 128}, {65, 70, 257}, {50, 30, 600}, {80, 100, 20}};
 
-template <class T, class Gemm>
-void check_all(Gemm&& gemm) {
+template <class T, class Gemm> void check_all(Gemm&& gemm) {
   for (const auto& [m, n, k] : kShapes) {
     // The plain loops of the reference are slow: large shapes are checked in one layout of C.
     const bool small = m * n * k < 20000;
@@ -200,8 +185,8 @@ void check_batched(int64_t batch, int64_t m, int64_t n, int64_t k, bool share_b,
   std::vector<T> a(batch * m * k), b((share_b ? 1 : batch) * k * n), c(batch * m * n, T(1));
   for (T& x : a) x = small<T>(random);
   for (T& x : b) x = small<T>(random);
-  BatchedGemm<T> p{a.data(), b.data(), c.data(), batch, m, n, k, m * k, 1, m,
-                   share_b ? 0 : k * n, n, 1, m * n, n, 1};
+  BatchedGemm<T> p{a.data(), b.data(), c.data(), batch, m, n, k, m * k, 1, m, share_b ? 0 : k * n,
+                   n,        1,        m * n,    n,     1};
   p.beta = T(2);
   gemm(p);
   // The reference of large products is slow: some rows stand for all.
@@ -228,8 +213,7 @@ TEST(Gemm, Batched) {
     check_batched<float>(2, 300, 700, 700, share, gemm_batched_f32);
     check_batched<double>(5, 33, 20, 70, share, gemm_batched_f64);
     check_batched<int64_t>(5, 13, 20, 7, share, gemm_batched_any<int64_t>);
-    check_batched<std::complex<float>>(5, 13, 20, 7, share,
-                                       gemm_batched_any<std::complex<float>>);
+    check_batched<std::complex<float>>(5, 13, 20, 7, share, gemm_batched_any<std::complex<float>>);
   }
 }
 

@@ -24,13 +24,13 @@ namespace reference {
 /// The default parameters of each row.
 std::vector<double> params_of(Row id) {
   static const std::vector<double> all[] = {
-#define ROW_NAME(name)                                                     \
-  [] {                                                                     \
-    const name##_row row;                                                  \
-    const size_t count = row_info(Row::name).param_count;                  \
-    std::vector<double> p(count);                                          \
+#define ROW_NAME(name)                                                               \
+  [] {                                                                               \
+    const name##_row row;                                                            \
+    const size_t count = row_info(Row::name).param_count;                            \
+    std::vector<double> p(count);                                                    \
     if (count > 0) std::memcpy(p.data(), static_cast<const void*>(&row), 8 * count); \
-    return p;                                                              \
+    return p;                                                                        \
   }(),
 #include "core/ops/elementwise.def"
 #undef ROW_NAME
@@ -74,15 +74,14 @@ std::vector<T> forward(Row row, std::vector<std::vector<T>> in, std::vector<doub
   return run<T>(loop, row, std::move(in), std::move(params));
 }
 
-template <class T>
-std::vector<T> convert(const auto& values) {
+template <class T> std::vector<T> convert(const auto& values) {
   return std::vector<T>(values.begin(), values.end());
 }
 
 /// Edge values against each other, and random numbers of several sizes.
 std::vector<std::vector<float>> samples(int inputs) {
-  const std::vector<float> edges = {0.f,  -0.f,  1.f,    -1.f,    0.5f,   2.f,
-                                    -3.f, 20.f,  -20.f,  1e-30f,  float(inf), float(-inf),
+  const std::vector<float> edges = {0.f,        -0.f, 1.f,    -1.f,   0.5f,       2.f,
+                                    -3.f,       20.f, -20.f,  1e-30f, float(inf), float(-inf),
                                     float(nan), 90.f, -105.f, 1e-40f};
   std::vector<std::vector<float>> in(inputs);
   for (size_t i = 0; i < edges.size() * edges.size(); ++i) {
@@ -118,8 +117,7 @@ bool cancels(Row row) {
 
 /// A value is right when it is as near to the long double formula as the scalar formula of its own
 /// type, up to a factor and a few units in the last place; the factor allows for cancellation.
-template <class T>
-bool is_right(T got, T scalar, Exact exact, Exact absolute) {
+template <class T> bool is_right(T got, T scalar, Exact exact, Exact absolute) {
   const T want = static_cast<T>(exact);
   // The formula itself may overflow on the way in T, as in inf - inf.
   if (std::isnan(want) || std::isnan(got)) return std::isnan(got) && std::isnan(scalar);
@@ -298,8 +296,10 @@ TEST(Loops, ClampAndMaximumKeepNaN) {
   const std::vector<double> x = {nan, -2, 0.5, 3};
   const auto same = [](const std::vector<double>& got, const std::vector<double>& want) {
     for (size_t i = 0; i < want.size(); ++i) {
-      if (std::isnan(want[i])) EXPECT_TRUE(std::isnan(got[i])) << i;
-      else EXPECT_EQ(got[i], want[i]) << i;
+      if (std::isnan(want[i]))
+        EXPECT_TRUE(std::isnan(got[i])) << i;
+      else
+        EXPECT_EQ(got[i], want[i]) << i;
     }
   };
   same(forward<double>(Row::clamp, {x, {0, 0, 0, 0}, {1, 1, 1, 1}}), {nan, 0, 0.5, 1});

@@ -40,7 +40,21 @@ const dtypes = [
 ];
 const ints = [0, 1, 2, 3, -1, -2, -3, 5, 7, 100, -100, 2 ** 31, -(2 ** 31), 2 ** 40, 2 ** 53 - 1];
 const floats = [0, 1, -1, 0.5, -0.5, 2, 1e-8, 1e30, -1e30, NaN, Infinity, -Infinity, -0];
-const wrong: unknown[] = ["x", null, undefined, {}, [], NaN, 1.5, true, [[1]], () => 1, 10n, "", -0];
+const wrong: unknown[] = [
+  "x",
+  null,
+  undefined,
+  {},
+  [],
+  NaN,
+  1.5,
+  true,
+  [[1]],
+  () => 1,
+  10n,
+  "",
+  -0,
+];
 
 export class Arguments {
   constructor(private readonly random: Random) {}
@@ -50,7 +64,9 @@ export class Arguments {
     const dtype = r.pick(dtypes);
     const shape = r.pick(shapes);
     const n = shape.reduce((a, b) => a * b, 1);
-    const numbers = Array.from({ length: n }, () => (r.chance(0.1) ? r.pick(floats) : r.below(7) - 2));
+    const numbers = Array.from({ length: n }, () =>
+      r.chance(0.1) ? r.pick(floats) : r.below(7) - 2,
+    );
     let t = torch.tensor(numbers, { dtype: torch.float64 }).reshape(shape).to(dtype);
     if (shape.length > 1 && r.chance(0.3)) t = t.transpose(0, 1);
     if (shape.length === 1 && r.chance(0.1)) t = t.expand(2, shape[0]!);

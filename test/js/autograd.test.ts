@@ -41,7 +41,9 @@ describe("backward", () => {
   it("reaches only the given inputs", () => {
     const a = leaf([1]);
     const b = leaf([2]);
-    a.mul(b).sum().backward({ inputs: [a] });
+    a.mul(b)
+      .sum()
+      .backward({ inputs: [a] });
     expect(a.grad!.tolist()).toEqual([2]);
     expect(b.grad).toBeNull();
   });

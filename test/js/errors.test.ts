@@ -65,11 +65,21 @@ const mistakes: [string, new (m: string) => Error, string, () => unknown][] = [
   ["a negative power of ints", torch.ValueError, "pow", () => ints().pow(-1)],
   ["a float into ints", torch.DTypeError, "add_", () => ints().add_(0.5)],
   ["an in-place result that grows", torch.ShapeError, "mul_", () => torch.ones(3).mul_(a())],
-  ["a write to an expanded tensor", torch.ValueError, "mul_", () => torch.ones(1).expand(3).mul_(2)],
+  [
+    "a write to an expanded tensor",
+    torch.ValueError,
+    "mul_",
+    () => torch.ones(1).expand(3).mul_(2),
+  ],
   ["a write to a leaf", torch.AutogradError, "add_", () => a().requiresGrad_().add_(1)],
   ["gradients of ints", torch.AutogradError, "requires", () => ints().requiresGrad_()],
   ["backward without a graph", torch.AutogradError, "backward", () => a().sum().backward()],
-  ["backward of a matrix", torch.AutogradError, "backward", () => a().requiresGrad_().mul(2).backward()],
+  [
+    "backward of a matrix",
+    torch.AutogradError,
+    "backward",
+    () => a().requiresGrad_().mul(2).backward(),
+  ],
   ["a shape that does not fit", torch.ShapeError, "view", () => a().view(4)],
   ["two sizes of -1", torch.ValueError, "reshape", () => a().reshape(-1, -1)],
   ["a view that needs a copy", torch.ShapeError, "view", () => a().mT.view(6)],
@@ -80,12 +90,22 @@ const mistakes: [string, new (m: string) => Error, string, () => unknown][] = [
   ["text as data", torch.TypeError_, "tensor", () => tensor(["a"] as never)],
   ["an int64 too large", torch.ValueError, "tensor", () => tensor([2n ** 64n])],
   ["an unknown device", torch.DeviceError, "device", () => a().to("tpu")],
-  ["values of a meta tensor", torch.CressetError, "", () => torch.ones(2, { device: "meta" }).tolist()],
+  [
+    "values of a meta tensor",
+    torch.CressetError,
+    "",
+    () => torch.ones(2, { device: "meta" }).tolist(),
+  ],
   ["item of many", torch.ValueError, "item", () => a().item()],
   ["an async function in noGrad", torch.AutogradError, "noGrad", () => torch.noGrad(async () => 1)],
   ["permute with a repeated dim", torch.ValueError, "permute", () => a().permute(0, 0)],
   ["a step of 0", torch.ValueError, "slice", () => a().index("::0")],
-  ["too many arguments", torch.TypeError_, "mm", () => (torch.mm as (...x: unknown[]) => unknown)(a(), a(), 1, 2)],
+  [
+    "too many arguments",
+    torch.TypeError_,
+    "mm",
+    () => (torch.mm as (...x: unknown[]) => unknown)(a(), a(), 1, 2),
+  ],
 ];
 
 describe("mistakes", () => {

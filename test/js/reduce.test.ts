@@ -6,7 +6,10 @@ const { tensor, Tensor } = torch;
 type T = InstanceType<typeof Tensor>;
 
 const range = (n: number, scale = 1) =>
-  tensor(Array.from({ length: n }, (_, i) => i * scale), { dtype: torch.float32 });
+  tensor(
+    Array.from({ length: n }, (_, i) => i * scale),
+    { dtype: torch.float32 },
+  );
 
 const f64 = (data: torch.TensorData, grad = false) =>
   tensor(data, { dtype: torch.float64, requiresGrad: grad });
@@ -81,7 +84,10 @@ describe("moments (A28, A19)", () => {
     expect(x.var().item() as number).toBeCloseTo(3.3333, 3);
   });
   test("std takes dim, unbiased and keepdim in PyTorch's ways", () => {
-    const x = f64([[1, 2], [3, 7]]);
+    const x = f64([
+      [1, 2],
+      [3, 7],
+    ]);
     close(x.std(1, false), [0.5, 2]);
     close(torch.std(x, 1, true, true), [[Math.SQRT1_2], [Math.SQRT1_2 * 4]]);
     close(torch.var(x, false), 5.1875);
@@ -93,13 +99,19 @@ describe("moments (A28, A19)", () => {
 
 describe("extremes", () => {
   test("max has three forms", () => {
-    const x = tensor([[1, 5, 2], [7, 0, 7]]);
+    const x = tensor([
+      [1, 5, 2],
+      [7, 0, 7],
+    ]);
     expect(x.max().item()).toBe(7);
     const { values, indices } = x.max(1);
     expect(values.tolist()).toEqual([5, 7]);
     expect(indices.tolist()).toEqual([1, 0]);
     expect(torch.max(x, { dim: 0, keepdim: true }).indices.tolist()).toEqual([[1, 0, 1]]);
-    expect(torch.min(x, tensor([3])).tolist()).toEqual([[1, 3, 2], [3, 0, 3]]);
+    expect(torch.min(x, tensor([3])).tolist()).toEqual([
+      [1, 3, 2],
+      [3, 0, 3],
+    ]);
     expect(x.argmax().item()).toBe(3);
     expect(x.argmin(1, true).tolist()).toEqual([[0], [1]]);
   });
@@ -122,17 +134,32 @@ describe("extremes", () => {
 });
 
 describe("norms (A01)", () => {
-  const rows = [[3, -4, 12], [0, 0, 0]];
+  const rows = [
+    [3, -4, 12],
+    [0, 0, 0],
+  ];
   const norm = (p: number) => (x: T) => torch.linalg.vectorNorm(x, p, 1);
   test("have gradient 0 at 0", () => {
-    expect(gradient(rows, norm(2))).toEqual([[3 / 13, -4 / 13, 12 / 13], [0, 0, 0]]);
-    expect(gradient(rows, norm(Infinity))).toEqual([[0, -0, 1], [0, 0, 0]]);
-    expect(gradient(rows, norm(1))).toEqual([[1, -1, 1], [0, 0, 0]]);
+    expect(gradient(rows, norm(2))).toEqual([
+      [3 / 13, -4 / 13, 12 / 13],
+      [0, 0, 0],
+    ]);
+    expect(gradient(rows, norm(Infinity))).toEqual([
+      [0, -0, 1],
+      [0, 0, 0],
+    ]);
+    expect(gradient(rows, norm(1))).toEqual([
+      [1, -1, 1],
+      [0, 0, 0],
+    ]);
     expect(gradient(0, (x) => x.norm())).toBe(0);
     expect(gradient([0, 0], (x) => torch.dist(x, x.detach()))).toEqual([0, 0]);
   });
   test("of matrices", () => {
-    const x = f64([[1, -2], [3, 4]]);
+    const x = f64([
+      [1, -2],
+      [3, 4],
+    ]);
     close(torch.linalg.norm(x, "fro"), Math.sqrt(30));
     close(torch.linalg.norm(x, 1), 6);
     close(torch.linalg.matrixNorm(x, -Infinity), 3);
@@ -146,7 +173,18 @@ describe("products (A02)", () => {
     expect(gradient([0, 0, 7], (x) => x.prod())).toEqual([0, 0, 0]);
     const weights = f64([1, 10]);
     const rows = (x: T) => x.prod(1).mul(weights);
-    expect(gradient([[0, 4, 5], [2, 0, 0]], rows)).toEqual([[20, 0, 0], [0, 0, 0]]);
+    expect(
+      gradient(
+        [
+          [0, 4, 5],
+          [2, 0, 0],
+        ],
+        rows,
+      ),
+    ).toEqual([
+      [20, 0, 0],
+      [0, 0, 0],
+    ]);
   });
   test("have second derivatives at zeros", () => {
     const x = f64([0, 4, 5], true);
@@ -159,8 +197,20 @@ describe("products (A02)", () => {
 describe("logarithms of sums (A04)", () => {
   const inf = Infinity;
   test("logsumexp", () => {
-    close(f64([[-inf, -inf, -inf], [-inf, 2, 2]]).logsumexp(1), [-inf, 2.6931471805599454]);
-    close(f64([[inf, 1], [1000, 1000]]).logsumexp(1), [inf, 1000.6931471805599]);
+    close(
+      f64([
+        [-inf, -inf, -inf],
+        [-inf, 2, 2],
+      ]).logsumexp(1),
+      [-inf, 2.6931471805599454],
+    );
+    close(
+      f64([
+        [inf, 1],
+        [1000, 1000],
+      ]).logsumexp(1),
+      [inf, 1000.6931471805599],
+    );
     expect(gradient([-inf, 2, 2], (x) => x.logsumexp(0))).toEqual([0, 0.5, 0.5]);
   });
   test("logcumsumexp", () => {
@@ -170,7 +220,10 @@ describe("logarithms of sums (A04)", () => {
 
 describe("truth and comparison", () => {
   test("any, all and countNonzero take dims", () => {
-    const x = tensor([[0, 1], [0, 0]]);
+    const x = tensor([
+      [0, 1],
+      [0, 0],
+    ]);
     expect(x.any().item()).toBe(true);
     expect(x.all([0, 1]).item()).toBe(false);
     expect(x.any(1).tolist()).toEqual([true, false]);

@@ -60,8 +60,11 @@ describe("creation", () => {
     expect(list(torch.tensor([1, 2n]))).toEqual([1, 2]);
     expect(torch.tensor([big, 1n]).sum().item()).toBe(9007199254740993n);
     expect(list(torch.tensor([big + 1n]).eq(big))).toEqual([false]);
-    expect(list(torch.arange(big, big + 3n))).toEqual([2 ** 53, big + 1n, big + 2n].map((v) =>
-      Number.isSafeInteger(Number(v)) ? Number(v) : BigInt(v)));
+    expect(list(torch.arange(big, big + 3n))).toEqual(
+      [2 ** 53, big + 1n, big + 2n].map((v) =>
+        Number.isSafeInteger(Number(v)) ? Number(v) : BigInt(v),
+      ),
+    );
     expect([...torch.arange(big, big + 3n).data()]).toEqual([big, big + 1n, big + 2n]);
     expect(torch.tensor([big + 1n])[0 as never] ?? torch.tensor([big + 1n]).item()).toBe(big + 1n);
     expect(String(torch.tensor([big + 1n]))).toContain("9007199254740993");
@@ -81,7 +84,10 @@ describe("memory shared with typed arrays (E05)", () => {
     shared.set([5, 6]);
     expect(list(torch.tensor(shared))).toEqual([5, 6]);
     const rows = [Int8Array.of(1, -2), Int8Array.of(3, 4)];
-    expect(list(torch.tensor(rows))).toEqual([[1, -2], [3, 4]]);
+    expect(list(torch.tensor(rows))).toEqual([
+      [1, -2],
+      [3, 4],
+    ]);
     const kept = part.data();
     part.dispose();
     torch.zeros(100).fill_(3);
@@ -102,33 +108,60 @@ describe("in-place writes and views", () => {
     const wide = t64([2]).expand(3);
     expect(() => wide.mul_(3)).toThrow(torch.ValueError);
     expect(() => wide.copy_(t64([0, 1, 2]))).toThrow(torch.ValueError);
-    const a = t64([[1, 2], [3, 5], [7, 8]]);
-    expect(list(a.sub_(a.select(0, 0)))).toEqual([[0, 0], [2, 3], [6, 6]]);
+    const a = t64([
+      [1, 2],
+      [3, 5],
+      [7, 8],
+    ]);
+    expect(list(a.sub_(a.select(0, 0)))).toEqual([
+      [0, 0],
+      [2, 3],
+      [6, 6],
+    ]);
     const cube = torch.arange(12, f64).reshape(2, 2, 3);
     const expected = list(cube.sub(cube.select(0, 0)));
     expect(list(cube.sub_(cube.select(0, 0)))).toEqual(expected);
     const b = t64([1, 2, 3, 4]);
     b.slice(0, 1).mul_(b.slice(0, 0, 3));
     expect(list(b)).toEqual([1, 2, 6, 12]);
-    const c = t64([[1, 2], [3, 4]]);
-    expect(list(c.add_(c.t()))).toEqual([[2, 5], [5, 8]]);
+    const c = t64([
+      [1, 2],
+      [3, 4],
+    ]);
+    expect(list(c.add_(c.t()))).toEqual([
+      [2, 5],
+      [5, 8],
+    ]);
     expect(list(b.mul_(b))).toEqual([1, 4, 36, 144]);
     expect(list(torch.zeros(2).asStrided([1, 2], [0, 1]).fill_(7))).toEqual([[7, 7]]);
     expect(list(b.copy_(b.flip(0)))).toEqual([144, 36, 4, 1]);
   });
 
   it("sends gradients through writes into views (C02)", () => {
-    const r = leaf([[1, 2, 3], [4, 5, 6]]);
+    const r = leaf([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
     const c = r.clone();
     c.select(0, 0).mul_(3);
     c.select(1, 2).add_(c.select(1, 0));
-    expect(list(c.detach())).toEqual([[3, 6, 12], [4, 5, 10]]);
+    expect(list(c.detach())).toEqual([
+      [3, 6, 12],
+      [4, 5, 10],
+    ]);
     c.sum().backward();
-    expect(list(r.grad!)).toEqual([[6, 3, 3], [2, 1, 1]]);
+    expect(list(r.grad!)).toEqual([
+      [6, 3, 3],
+      [2, 1, 1],
+    ]);
   });
 
   it("refuses writes whose gradient would be lost (C02)", () => {
-    const base = () => leaf([[1, 2], [3, 4]]).clone();
+    const base = () =>
+      leaf([
+        [1, 2],
+        [3, 4],
+      ]).clone();
     const refused = [
       () => base().unbind()[0]!.add_(1),
       () => base().split(1)[0]!.add_(1),
@@ -147,12 +180,26 @@ describe("in-place writes and views", () => {
   });
 
   it("changes geometry in place, with gradients", () => {
-    const x = leaf([[1, 2, 3], [4, 5, 6]]);
+    const x = leaf([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
     const y = x.mul(2);
     expect(y.transpose_(0, 1)).toBe(y);
     expect(y.shape).toEqual([3, 2]);
-    y.mul(t64([[1, 2], [3, 4], [5, 6]])).sum().backward();
-    expect(list(x.grad!)).toEqual([[2, 6, 10], [4, 8, 12]]);
+    y.mul(
+      t64([
+        [1, 2],
+        [3, 4],
+        [5, 6],
+      ]),
+    )
+      .sum()
+      .backward();
+    expect(list(x.grad!)).toEqual([
+      [2, 6, 10],
+      [4, 8, 12],
+    ]);
     expect(() => x.t_()).toThrow(torch.AutogradError);
     expect(torch.zeros(2, 1, 3).squeeze_().shape).toEqual([2, 3]);
     expect(torch.zeros(2).resize_([2, 2]).shape).toEqual([2, 2]);
@@ -169,9 +216,22 @@ describe("joining and splitting", () => {
     expect(() => torch.stack([torch.zeros(2), torch.zeros(3)])).toThrow(torch.ShapeError);
   });
   it("differentiates twice", () => {
-    const [a, b] = [leaf([[1, 2]]), leaf([[3, 4], [5, 6]])];
+    const [a, b] = [
+      leaf([[1, 2]]),
+      leaf([
+        [3, 4],
+        [5, 6],
+      ]),
+    ];
     const apply = (x: Tensor, y: Tensor) =>
-      torch.stack(torch.cat([x, y]).mul(torch.cat([x, y])).split(2, 0)[0]!.unbind(1), 0);
+      torch.stack(
+        torch
+          .cat([x, y])
+          .mul(torch.cat([x, y]))
+          .split(2, 0)[0]!
+          .unbind(1),
+        0,
+      );
     expect(gradcheck(apply, [a, b])).toBe(true);
     expect(gradgradcheck(apply, [a, b])).toBe(true);
   });
@@ -197,12 +257,30 @@ describe("moving elements", () => {
       expect(list(back)).toEqual(turned.map((row) => row.map((v) => v % 251)));
     }
     expect(list(x.flip([0, 1]))).toEqual(rows.map((row) => row.toReversed()).toReversed());
-    expect(list(torch.tensor([[1, 2], [3, 4]]).repeat(2, 2))).toEqual(
-      [[1, 2, 1, 2], [3, 4, 3, 4], [1, 2, 1, 2], [3, 4, 3, 4]],
-    );
+    expect(
+      list(
+        torch
+          .tensor([
+            [1, 2],
+            [3, 4],
+          ])
+          .repeat(2, 2),
+      ),
+    ).toEqual([
+      [1, 2, 1, 2],
+      [3, 4, 3, 4],
+      [1, 2, 1, 2],
+      [3, 4, 3, 4],
+    ]);
     expect(list(torch.arange(5).roll(-8))).toEqual([3, 4, 0, 1, 2]);
-    expect(list(torch.ones(2, 3).tril())).toEqual([[1, 0, 0], [1, 1, 0]]);
-    expect(list(torch.ones(2, 3).triu(2 ** 50))).toEqual([[0, 0, 0], [0, 0, 0]]);
+    expect(list(torch.ones(2, 3).tril())).toEqual([
+      [1, 0, 0],
+      [1, 1, 0],
+    ]);
+    expect(list(torch.ones(2, 3).triu(2 ** 50))).toEqual([
+      [0, 0, 0],
+      [0, 0, 0],
+    ]);
   });
   it("pads in all modes", () => {
     const x = t64([[[1, 2, 3]]]);
@@ -237,9 +315,15 @@ describe("complex parts and casts", () => {
   it("shares memory between a complex tensor and its parts", () => {
     const z = torch.complex(t64([1, 2]), t64([3, 4]));
     z.imag.fill_(9);
-    expect(list(torch.viewAsReal(z))).toEqual([[1, 9], [2, 9]]);
+    expect(list(torch.viewAsReal(z))).toEqual([
+      [1, 9],
+      [2, 9],
+    ]);
     expect(list(torch.real(z))).toEqual([1, 2]);
-    const x = leaf([[1, 2], [3, 4]]);
+    const x = leaf([
+      [1, 2],
+      [3, 4],
+    ]);
     torch.viewAsComplex(x).abs().square().sum().backward();
     const grad = [...x.grad!.data()].map((v) => Math.round(Number(v) * 1e9) / 1e9);
     expect(grad).toEqual([2, 4, 6, 8]);

@@ -3,14 +3,25 @@ import { describe, expect, test } from "vitest";
 import * as torch from "../../js/src/index.js";
 
 const tensor = (data: torch.TensorData) => torch.tensor(data, { dtype: torch.float32 });
-const range = (n: number, scale = 1) =>
-  tensor(Array.from({ length: n }, (_, i) => i * scale));
+const range = (n: number, scale = 1) => tensor(Array.from({ length: n }, (_, i) => i * scale));
 
 test("softmax of extreme rows and of every dim", () => {
   const inf = Infinity;
-  const x = tensor([[1000, 1000, -inf], [-inf, 0, 0]]);
-  expect(torch.softmax(x, 1).tolist()).toEqual([[0.5, 0.5, 0], [0, 0.5, 0.5]]);
-  expect(torch.softmax(tensor([-inf, -inf]), 0).isnan().all().item()).toBe(true);
+  const x = tensor([
+    [1000, 1000, -inf],
+    [-inf, 0, 0],
+  ]);
+  expect(torch.softmax(x, 1).tolist()).toEqual([
+    [0.5, 0.5, 0],
+    [0, 0.5, 0.5],
+  ]);
+  expect(
+    torch
+      .softmax(tensor([-inf, -inf]), 0)
+      .isnan()
+      .all()
+      .item(),
+  ).toBe(true);
   const wide = range(7 * 37, 0.01).reshape(7, 37);
   const columns = torch.softmax(wide, 0);
   const rows = torch.softmax(wide.transpose(0, 1).contiguous(), 1).transpose(0, 1);
@@ -32,7 +43,13 @@ describe("a large mean does not cancel (A19)", () => {
     near(torch.batchNorm(tensor([[values]]), null, null, { training: true }));
   });
   test("constant rows give exactly 0", () => {
-    expect(torch.layerNorm(torch.full([1, 128], 5.5), [128]).abs().max().item()).toBe(0);
+    expect(
+      torch
+        .layerNorm(torch.full([1, 128], 5.5), [128])
+        .abs()
+        .max()
+        .item(),
+    ).toBe(0);
     const weight = torch.ones([1], { requiresGrad: true });
     const y = torch.layerNorm(tensor([[1], [7], [-3]]), [1], weight);
     y.sum().backward();
@@ -50,7 +67,7 @@ test("batchNorm keeps running statistics and uses them", () => {
   const unbiased = x.select(1, 0).var().item() as number;
   expect(variance.select(0, 0).item() as number).toBeCloseTo(0.5 + unbiased / 2, 4);
   const y = torch.batchNorm(x, mean, variance);
-  const scale = Math.sqrt(variance.select(0, 0).item() as number + 1e-5);
+  const scale = Math.sqrt((variance.select(0, 0).item() as number) + 1e-5);
   const second = y.select(0, 0).select(0, 0).select(0, 1).item() as number;
   expect(second).toBeCloseTo((1 - 3.75) / scale, 5);
   const single = torch.ones([1, 3]);
@@ -60,7 +77,14 @@ test("batchNorm keeps running statistics and uses them", () => {
 test("fused gradients equal those of the formulas", () => {
   const f64 = (data: torch.TensorData, requiresGrad = false) =>
     torch.tensor(data, { dtype: torch.float64, requiresGrad });
-  const make = () => f64([[0.3, -1.2, 2.5, 0.1], [1.4, 0.2, -0.6, 3.1]], true);
+  const make = () =>
+    f64(
+      [
+        [0.3, -1.2, 2.5, 0.1],
+        [1.4, 0.2, -0.6, 3.1],
+      ],
+      true,
+    );
   const weigh = f64([0.5, -1, 2, 0.25]);
   const functions = [
     (x: torch.Tensor) => torch.layerNorm(x, [4], weigh),

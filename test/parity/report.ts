@@ -1,4 +1,4 @@
-// Counts the outcomes by operator and writes the totals, the JSON file and the list of passing ones.
+// Counts the outcomes by operator; writes totals, the JSON file and the list of passing ones.
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Status, Verdict } from "./cases.js";
 import type { FileResult } from "./pool.js";

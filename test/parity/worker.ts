@@ -20,7 +20,7 @@ export interface WorkerOptions {
   host: string;
 }
 
-/** What the worker tells: how many cases there are, then one outcome after another, then the end. */
+/** What the worker tells: how many cases there are, one outcome after another, the end. */
 export type Message =
   | { kind: "ready" }
   | { kind: "count"; count: number }

@@ -68,9 +68,11 @@ export function ctcLoss(
   const last = args.at(-1);
   const named: CtcOptions = isOptions(last) ? last : {};
   checkNames(op, named, ["blank", "reduction", "zeroInfinity"]);
-  const [blank, reduction, zeroInfinity] = (
-    isOptions(last) ? args.slice(0, -1) : args
-  ) as [number?, CtcOptions["reduction"]?, boolean?];
+  const [blank, reduction, zeroInfinity] = (isOptions(last) ? args.slice(0, -1) : args) as [
+    number?,
+    CtcOptions["reduction"]?,
+    boolean?,
+  ];
   const lengths = (x: Tensor | readonly number[]) =>
     x instanceof Tensor ? x : tensor([...x], { dtype: int64 });
   return ops._ctcLoss(

@@ -7,13 +7,7 @@ import type { Tensor } from "../tensor.js";
 
 /** How `interpolate` finds values between pixels. */
 export type InterpolateMode =
-  | "nearest"
-  | "nearest-exact"
-  | "linear"
-  | "bilinear"
-  | "trilinear"
-  | "bicubic"
-  | "area";
+  "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | "bicubic" | "area";
 
 /** Options of `interpolate`: one of size and scaleFactor must be given. */
 export interface InterpolateOptions {
@@ -52,7 +46,9 @@ const modes: Record<string, { kind: Resampling; dims: readonly number[]; corners
 function perDim(op: string, name: string, x: number | readonly number[], n: number): number[] {
   if (typeof x === "number") return new Array<number>(n).fill(x);
   if (!Array.isArray(x) || x.length !== n) {
-    throw new ShapeError(`${op}: expected a number or ${n} of them for ${name}, got ${describe(x)}`);
+    throw new ShapeError(
+      `${op}: expected a number or ${n} of them for ${name}, got ${describe(x)}`,
+    );
   }
   return [...(x as number[])];
 }
@@ -123,7 +119,13 @@ function resize(op: string, input: Tensor, o: InterpolateOptions): Tensor {
   } else {
     sizes = perDim(op, "size", size!, shape.length);
   }
-  return ops._resample(input, sizes, kind === "area" ? null : scales, kind, o.alignCorners ?? false);
+  return ops._resample(
+    input,
+    sizes,
+    kind === "area" ? null : scales,
+    kind,
+    o.alignCorners ?? false,
+  );
 }
 
 /** Options of `upsample`, `upsampleNearest` and `upsampleBilinear`. */
