@@ -199,8 +199,7 @@ Tensor matrix_power(const Tensor& x, int64_t n) {
     Tensor y = clone(x, int64_t{0});
     return copy_(y, identity_like(x));
   }
-  CHECK(n > 0, NotImplemented, "linalg.matrix_power: no negative powers yet");
-  Tensor power = x, y;
+  Tensor power = n < 0 ? linalg_inv(x) : x, y;
   uint64_t left = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
   for (;; power = matmul(power, power)) {
     if (left & 1) y = y.defined() ? matmul(y, power) : power;

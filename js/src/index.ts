@@ -4,6 +4,7 @@ import { backend } from "./backend.js";
 import { installChoosing } from "./choosing.js";
 import { InternalError } from "./errors.js";
 import * as ops from "./ops.gen.js";
+import { installProducts } from "./products.js";
 import { castMethods } from "./casts.js";
 import { randomMethods } from "./random.js";
 import { shapeMethods } from "./shape.js";
@@ -18,6 +19,7 @@ if (backend.rollHash() !== ops.rollHash) {
 ops.installMethods(Tensor.prototype);
 installAliases(Tensor.prototype);
 installChoosing(Tensor.prototype);
+installProducts(Tensor.prototype);
 Object.assign(Tensor.prototype, castMethods, randomMethods, shapeMethods);
 installReductions(Tensor.prototype);
 
@@ -121,7 +123,7 @@ export {
 export * as memory from "./memory.js";
 export { conv1d, conv2d, conv3d, maxPool1d, maxPool2d, maxPool3d } from "./nn/functional_conv.js";
 export { adaptiveAvgPool1d, adaptiveMaxPool1d } from "./nn/functional_pool.js";
-export { chainMatmul, einsum, tensordot } from "./products.js";
+export { chainMatmul, einsum, lu, tensordot } from "./products.js";
 export type { ContractedDims } from "./products.js";
 export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";

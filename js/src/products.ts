@@ -1,8 +1,8 @@
-// Products whose arguments in PyTorch take several forms: einsum, tensordot, chainMatmul.
+// Products and factors whose arguments in PyTorch take several forms: einsum, tensordot, lu, ...
 import { TypeError_, ValueError } from "./errors.js";
 import { isOptions } from "./frame.js";
 import * as ops from "./ops.gen.js";
-import { Tensor } from "./tensor.js";
+import type { Tensor } from "./tensor.js";
 
 function tensors(args: readonly unknown[]): readonly Tensor[] {
   return (Array.isArray(args[0]) ? args[0] : args) as readonly Tensor[];
@@ -48,4 +48,32 @@ export function tensordot(
   }
   const [a, b] = (given as (number | number[])[]).map((d) => (typeof d === "number" ? [d] : d));
   return ops._tensordot(self, other, a!, b!);
+}
+
+/** LU factors and pivots, and with getInfos which matrices are singular. */
+export function lu(
+  A: Tensor,
+  pivot: boolean | { pivot?: boolean; getInfos?: boolean } = true,
+  getInfos: boolean | { getInfos?: boolean } = false,
+): Tensor[] {
+  const named = [pivot, getInfos].find(isOptions) as { pivot?: boolean; getInfos?: boolean };
+  const infos = typeof getInfos === "boolean" && getInfos ? true : (named?.getInfos ?? false);
+  const exchange = typeof pivot === "boolean" ? pivot : (named?.pivot ?? true);
+  const [factors, pivots, info] = ops.linalgLuFactorEx(A, { pivot: exchange }) as Iterable<Tensor>;
+  return infos ? [factors!, pivots!, info!] : [factors!, pivots!];
+}
+
+declare module "./tensor.js" {
+  interface Tensor {
+    /** LU factors and pivots, and with getInfos which matrices are singular. */
+    lu(pivot?: boolean, getInfos?: boolean): Tensor[];
+  }
+}
+
+/** Puts the methods of this file on Tensor's prototype. */
+export function installProducts(prototype: object): void {
+  const value = function (this: Tensor, pivot?: boolean, getInfos?: boolean): Tensor[] {
+    return lu(this, pivot, getInfos);
+  };
+  Object.defineProperty(prototype, "lu", { value, writable: true, configurable: true });
 }
