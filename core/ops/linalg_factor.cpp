@@ -412,10 +412,15 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
   check_reflectors(op, a, tau);
   CHECK(a.size(-2) >= a.size(-1), Shape, op, ": expected at least as many rows as columns, got ",
         a.sizes());
-  if (wants_grad(a, tau)) return apply_reflectors(a, tau, identity_like(a), false);
+  bool empty_product = a.numel() == 0 || tau.numel() == 0;
+  if (wants_grad(a, tau) && !empty_product)
+    return apply_reflectors(a, tau, identity_like(a), false);
   Tensor q = empty(a.sizes(), options_of(a));
   launch(op, a.device(), &LinalgKernels::reflect, flat_batch(contiguous(a)),
          flat_rows(contiguous(tau)), flat_batch(q));
+  // Nothing of the inputs reaches an empty product.
+  if (wants_grad(a, tau))
+    record("LinalgHouseholderProductBackward0", q, inputs(a, tau), [](Backward&) {});
   return q;
 }
 
@@ -427,6 +432,7 @@ Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left,
         " of shape ", other.sizes());
   CHECK(other.size(left ? -2 : -1) == a.size(-2), Shape, "ormqr: reflectors of shape ", a.sizes(),
         " do not fit other of shape ", other.sizes());
+  if (a.numel() == 0 || tau.numel() == 0) return clone(other, int64_t{0});
   if (left) return apply_reflectors(a, tau, other, transposed);
   return adjoint(apply_reflectors(a, tau, adjoint(other), !transposed));
 }
