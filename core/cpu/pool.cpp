@@ -24,9 +24,14 @@ void for_each_window(const PoolWindows& p, Visit&& visit) {
   parallel_for(0, p.planes, grain, [&](int64_t lo, int64_t hi) {
     for (int64_t plane = lo; plane < hi; ++plane) {
       int64_t at = plane * volume(p.out);
-      for (const PoolWindow& z : p.axis[0])
-        for (const PoolWindow& y : p.axis[1])
-          for (const PoolWindow& x : p.axis[2]) visit(plane * volume(p.in), at++, z, y, x);
+      for (int64_t i = 0; i < p.out[0]; ++i) {
+        const PoolWindow z = p.axis[0].window(i);
+        for (int64_t j = 0; j < p.out[1]; ++j) {
+          const PoolWindow y = p.axis[1].window(j);
+          for (int64_t k = 0; k < p.out[2]; ++k)
+            visit(plane * volume(p.in), at++, z, y, p.axis[2].window(k));
+        }
+      }
     }
   });
 }

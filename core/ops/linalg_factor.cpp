@@ -211,6 +211,9 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& x, bool pivot) {
 
 Triple lu_unpack(const Tensor& data, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
   check_matrix("lu_unpack", data);
+  Dims expected = with(batch_of(data), {std::min(data.size(-2), data.size(-1))});
+  CHECK(pivots.sizes() == expected, Shape, "lu_unpack: expected pivots of shape ", expected,
+        ", got ", pivots.sizes());
   Tensor none = empty(Dims{0}, options_of(data));
   Tensor p = unpack_pivots ? permutation(pivots, data.size(-2), data.dtype()) : none;
   if (!unpack_data) return {p, none, none};

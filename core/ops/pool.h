@@ -1,6 +1,7 @@
 // Pooling: kernel table, and the windows that its operators are described by.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "core/cpu/pool_raw.h"
@@ -14,12 +15,30 @@ struct PoolWindow {
   int64_t lo, hi, count;
 };
 
+/// How the windows lie along one axis.
+struct PoolAxis {
+  int64_t in = 1, out = 1, kernel = 1, stride = 1, pad = 0, dilation = 1;
+  bool adaptive = false;  ///< windows split the input as evenly as possible
+  bool count_include_pad = true;
+
+  PoolWindow window(int64_t at) const {
+    if (adaptive) {
+      int64_t lo = at * in / out, hi = ((at + 1) * in + out - 1) / out;
+      return {lo, hi, hi - lo};
+    }
+    int64_t begin = at * stride - pad, end = begin + dilation * (kernel - 1) + 1;
+    int64_t lo = begin < 0 ? begin + (-begin + dilation - 1) / dilation * dilation : begin;
+    int64_t hi = std::max(lo, std::min(end, in));
+    return {lo, hi, count_include_pad ? std::min(end, in + pad) - begin : hi - lo};
+  }
+};
+
 /// Pooling of `planes` volumes [in] to [out] with any windows; lower ranks have leading ones.
 struct PoolWindows {
   int64_t planes = 0;
   std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1};
   std::array<int64_t, 3> step{1, 1, 1};  ///< between the elements of a window
-  std::array<std::vector<PoolWindow>, 3> axis;
+  std::array<PoolAxis, 3> axis;
   int64_t divisor_override = 0;  ///< instead of the product of the counts, if not 0
   /// The same as a two-dimensional pooling with equal windows, for which there are fast kernels.
   bool regular = false;

@@ -22,16 +22,6 @@ int64_t pooled_size(int64_t in, int64_t span, int64_t stride, int64_t pad, bool 
   return out;
 }
 
-PoolWindow window(const PoolArgs& a, size_t i, int64_t in, int64_t at) {
-  int64_t begin = at * a.stride[i] - a.padding[i];
-  int64_t end = begin + a.dilation[i] * (a.kernel[i] - 1) + 1;
-  int64_t step = a.dilation[i];
-  int64_t lo = begin < 0 ? begin + (-begin + step - 1) / step * step : begin;
-  int64_t hi = std::max(lo, std::min(end, in));
-  int64_t count = a.count_include_pad ? std::min(end, in + a.padding[i]) - begin : hi - lo;
-  return {lo, hi, count};
-}
-
 int64_t count_planes(const Tensor& x, size_t rank) {
   int64_t planes = 1;
   for (int64_t d = 0; d < x.dim() - static_cast<int64_t>(rank); ++d) planes *= x.size(d);
@@ -97,7 +87,9 @@ PoolWindows equal_windows(const char* op, const Tensor& x, const PoolArgs& a) {
     return p;
   }
   for (size_t d = 0; d < 3; ++d)
-    for (int64_t at = 0; at < p.out[d]; ++at) p.axis[d].push_back(window(a, d, p.in[d], at));
+    p.axis[d] = {.in = p.in[d], .out = p.out[d], .kernel = a.kernel[d], .stride = a.stride[d],
+                 .pad = a.padding[d], .dilation = a.dilation[d],
+                 .count_include_pad = a.count_include_pad};
   return p;
 }
 
@@ -122,11 +114,7 @@ PoolWindows adaptive_windows(const char* op, const Tensor& x, const Dims& out) {
     return p;
   }
   for (size_t d = 0; d < 3; ++d)
-    for (int64_t at = 0; at < p.out[d]; ++at) {
-      int64_t lo = at * p.in[d] / p.out[d];
-      int64_t hi = ((at + 1) * p.in[d] + p.out[d] - 1) / p.out[d];
-      p.axis[d].push_back({lo, hi, hi - lo});
-    }
+    p.axis[d] = {.in = p.in[d], .out = p.out[d], .adaptive = true};
   return p;
 }
 
