@@ -172,29 +172,47 @@ Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar&
   return c;
 }
 
-#define SUM_FORM(x, y) \
-  "(Tensor self, Tensor " x ", Tensor " y ", *, Scalar beta=1, Scalar alpha=1) -> Tensor"
-#define SUM_FORM_(x, y) \
-  "(Tensor(a!) self, Tensor " x ", Tensor " y ", *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)"
-
 OP_TABLE(matmul_add) = {
-    op<addmm>("addmm" SUM_FORM("mat1", "mat2"), "torch method",
-              "beta self + alpha (mat1 @ mat2)."),
-    op<baddbmm>("baddbmm" SUM_FORM("batch1", "batch2"), "torch method",
-                "beta self + alpha (batch1 @ batch2) of batches of matrices."),
-    op<addbmm>("addbmm" SUM_FORM("batch1", "batch2"), "torch method",
-               "beta self + alpha times the sum of batch1 @ batch2."),
-    op<addmv>("addmv" SUM_FORM("mat", "vec"), "torch method",
-              "beta self + alpha (mat @ vec)."),
-    op<addr>("addr" SUM_FORM("vec1", "vec2"), "torch method",
-             "beta self + alpha times the outer product of two vectors."),
-    op<addmm_>("addmm_" SUM_FORM_("mat1", "mat2"), "method", "addmm() in place."),
-    op<baddbmm_>("baddbmm_" SUM_FORM_("batch1", "batch2"), "method",
-                 "baddbmm() in place."),
-    op<addbmm_>("addbmm_" SUM_FORM_("batch1", "batch2"), "method",
-                "addbmm() in place."),
-    op<addmv_>("addmv_" SUM_FORM_("mat", "vec"), "method", "addmv() in place."),
-    op<addr_>("addr_" SUM_FORM_("vec1", "vec2"), "method", "addr() in place."),
+    op<addmm>(
+        "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
+        "Tensor",
+        "torch method", "beta self + alpha (mat1 @ mat2)."),
+    op<baddbmm>(
+        "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+        "alpha=1) -> Tensor",
+        "torch method", "beta self + alpha (batch1 @ batch2) of batches of matrices."),
+    op<addbmm>(
+        "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+        "alpha=1) -> Tensor",
+        "torch method", "beta self + alpha times the sum of batch1 @ batch2."),
+    op<addmv>(
+        "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> "
+        "Tensor",
+        "torch method", "beta self + alpha (mat @ vec)."),
+    op<addr>(
+        "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> "
+        "Tensor",
+        "torch method", "beta self + alpha times the outer product of two vectors."),
+    op<addmm_>(
+        "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
+        "alpha=1) -> Tensor(a!)",
+        "method", "addmm() in place."),
+    op<baddbmm_>(
+        "baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+        "alpha=1) -> Tensor(a!)",
+        "method", "baddbmm() in place."),
+    op<addbmm_>(
+        "addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+        "alpha=1) -> Tensor(a!)",
+        "method", "addbmm() in place."),
+    op<addmv_>(
+        "addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) "
+        "-> Tensor(a!)",
+        "method", "addmv() in place."),
+    op<addr_>(
+        "addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar "
+        "alpha=1) -> Tensor(a!)",
+        "method", "addr() in place."),
 };
 OP_TABLE_END(matmul_add);
 

@@ -305,36 +305,41 @@ Tensor avg_pool2d(const Tensor& x, const Dims& kernel_size, const OptDims& strid
                      divisor_override);
 }
 
-#define MAX_POOL(N, SIZES)                                                                    \
-  "max_pool" N "_with_indices(Tensor self, int[" SIZES "] kernel_size, int[" SIZES            \
-  "]? stride=None, int[" SIZES "] padding=0, int[" SIZES "] dilation=1, bool ceil_mode=False) "  \
-  "-> (Tensor output, Tensor indices)"
-#define AVG_POOL(N, SIZES)                                                                    \
-  "avg_pool" N "(Tensor self, int[" SIZES "] kernel_size, int[" SIZES "]? stride=None, "         \
-  "int[" SIZES "] padding=0, bool ceil_mode=False, bool count_include_pad=True"
-
-#define MAX_UNPOOL(N, SIZES)                                                                   \
-  "max_unpool" N "(Tensor self, Tensor indices, int[" SIZES "] kernel_size, int[" SIZES         \
-  "]? stride=None, int[" SIZES "] padding=0, int[" SIZES "]? output_size=None) -> Tensor"
-
 OP_TABLE(pool) = {
-    op<max_pool1d_with_indices>(MAX_POOL("1d", "1"), "torch",
-                                "Maxima of windows of [N, C, L], and where they are."),
-    op<max_pool2d_with_indices>(MAX_POOL("2d", "2"), "torch",
-                                "Maxima of windows of [N, C, H, W], and where they are."),
-    op<max_pool3d_with_indices>(MAX_POOL("3d", "3"), "torch",
-                                "Maxima of windows of [N, C, D, H, W], and where they are."),
+    op<max_pool1d_with_indices>(
+        "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1]? stride=None, "
+        "int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor output, "
+        "Tensor indices)",
+        "torch", "Maxima of windows of [N, C, L], and where they are."),
+    op<max_pool2d_with_indices>(
+        "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2]? stride=None, "
+        "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor output, "
+        "Tensor indices)",
+        "torch", "Maxima of windows of [N, C, H, W], and where they are."),
+    op<max_pool3d_with_indices>(
+        "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3]? stride=None, "
+        "int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor output, "
+        "Tensor indices)",
+        "torch", "Maxima of windows of [N, C, D, H, W], and where they are."),
     op<max_pool2d_with_indices_backward>(
         "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, "
         "int[2]? stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> "
         "Tensor",
         "torch", "The gradient of max_pool2d."),
-    op<avg_pool1d>(AVG_POOL("1d", "1") ") -> Tensor", "torch nn",
-                   "Means of windows of [N, C, L]."),
-    op<avg_pool2d>(AVG_POOL("2d", "2") ", int? divisor_override=None) -> Tensor", "nn",
-                   "Means of windows of [N, C, H, W]."),
-    op<avg_pool3d>(AVG_POOL("3d", "3") ", int? divisor_override=None) -> Tensor", "nn",
-                   "Means of windows of [N, C, D, H, W]."),
+    op<avg_pool1d>(
+        "avg_pool1d(Tensor self, int[1] kernel_size, int[1]? stride=None, int[1] "
+        "padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+        "torch nn", "Means of windows of [N, C, L]."),
+    op<avg_pool2d>(
+        "avg_pool2d(Tensor self, int[2] kernel_size, int[2]? stride=None, int[2] "
+        "padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
+        "divisor_override=None) -> Tensor",
+        "nn", "Means of windows of [N, C, H, W]."),
+    op<avg_pool3d>(
+        "avg_pool3d(Tensor self, int[3] kernel_size, int[3]? stride=None, int[3] "
+        "padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
+        "divisor_override=None) -> Tensor",
+        "nn", "Means of windows of [N, C, D, H, W]."),
     op<adaptive_avg_pool1d>("_adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
                             "private", "Means of output_size parts of [N, C, L]."),
     op<adaptive_avg_pool2d>("_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
@@ -350,11 +355,18 @@ OP_TABLE(pool) = {
     op<adaptive_max_pool3d>("_adaptive_max_pool3d(Tensor self, int[3] output_size) -> "
                             "(Tensor output, Tensor indices)",
                             "private", "Maxima of output_size parts, and where they are."),
-    op<max_unpool1d>(MAX_UNPOOL("1d", "1"), "nn", "Maxima of [N, C, L] put back, zeros between."),
-    op<max_unpool2d>(MAX_UNPOOL("2d", "2"), "nn",
-                     "Maxima of [N, C, H, W] put back, zeros between."),
-    op<max_unpool3d>(MAX_UNPOOL("3d", "3"), "nn",
-                     "Maxima of [N, C, D, H, W] put back, zeros between."),
+    op<max_unpool1d>(
+        "max_unpool1d(Tensor self, Tensor indices, int[1] kernel_size, int[1]? "
+        "stride=None, int[1] padding=0, int[1]? output_size=None) -> Tensor",
+        "nn", "Maxima of [N, C, L] put back, zeros between."),
+    op<max_unpool2d>(
+        "max_unpool2d(Tensor self, Tensor indices, int[2] kernel_size, int[2]? "
+        "stride=None, int[2] padding=0, int[2]? output_size=None) -> Tensor",
+        "nn", "Maxima of [N, C, H, W] put back, zeros between."),
+    op<max_unpool3d>(
+        "max_unpool3d(Tensor self, Tensor indices, int[3] kernel_size, int[3]? "
+        "stride=None, int[3] padding=0, int[3]? output_size=None) -> Tensor",
+        "nn", "Maxima of [N, C, D, H, W] put back, zeros between."),
 };
 OP_TABLE_END(pool);
 
