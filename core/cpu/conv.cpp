@@ -59,8 +59,7 @@ void conv_forward(const ConvNdShape& s, const T* x, const T* w, const T* bias, T
   conv_own_forward(s, x, w, bias, y);
 }
 
-template <class T>
-void conv_backward_input(const ConvNdShape& s, const T* gy, const T* w, T* gx) {
+template <class T> void conv_backward_input(const ConvNdShape& s, const T* gy, const T* w, T* gx) {
 #if CRESSET_ONEDNN
   if constexpr (std::is_same_v<T, float>) {
     const bool ask = ask_onednn(s) && !prefer_own_backward_input(s);
@@ -81,9 +80,9 @@ void conv_backward_weight(const ConvNdShape& s, const T* x, const T* gy, T* gw, 
   conv_own_backward_weight(s, x, gy, gw, gb);
 }
 
-#define CRESSET_CONV(T)                                                                       \
-  template void conv_forward(const ConvNdShape&, const T*, const T*, const T*, T*);           \
-  template void conv_backward_input(const ConvNdShape&, const T*, const T*, T*);              \
+#define CRESSET_CONV(T)                                                             \
+  template void conv_forward(const ConvNdShape&, const T*, const T*, const T*, T*); \
+  template void conv_backward_input(const ConvNdShape&, const T*, const T*, T*);    \
   template void conv_backward_weight(const ConvNdShape&, const T*, const T*, T*, T*);
 CRESSET_CONV(float)
 CRESSET_CONV(double)

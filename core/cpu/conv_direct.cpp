@@ -99,8 +99,7 @@ ConvNdShape backward_shape(const ConvNdShape& s) {
 
 }  // namespace
 
-template <class T>
-bool conv_direct_fits(const ConvNdShape& s) {
+template <class T> bool conv_direct_fits(const ConvNdShape& s) {
   if (s.stride[2] != 1 || s.n == 0 || s.c_in == 0 || s.c_out == 0) return false;
   if (volume(s.in) == 0 || volume(s.out) == 0) return false;
   const int64_t lanes = gemm_target<T>().tile_cols / 2;
@@ -144,12 +143,18 @@ void conv_direct_forward(const ConvNdShape& s, const T* x, const T* w, const T* 
         if (slices <= 0) continue;
         pad_band(s, bands, first, x + image * ci * volume(s.in), own);
         const int64_t plane = s.out[1] * s.out[2];
-        ConvBand<T> band{own, offsets, weights + group * co * depth,
-                         bias != nullptr ? bias + group * co : nullptr,
-                         y + image * co * volume(s.out) +
-                             first * (bands.axis == 0 ? plane : s.out[2]),
-                         depth, co, volume(s.out), bands.axis == 0 ? s.out[1] : slices, s.out[2],
-                         s.stride[1] * bands.padded[2]};
+        ConvBand<T> band{
+            own,
+            offsets,
+            weights + group * co * depth,
+            bias != nullptr ? bias + group * co : nullptr,
+            y + image * co * volume(s.out) + first * (bands.axis == 0 ? plane : s.out[2]),
+            depth,
+            co,
+            volume(s.out),
+            bands.axis == 0 ? s.out[1] : slices,
+            s.out[2],
+            s.stride[1] * bands.padded[2]};
         for (int64_t z = 0; z < (bands.axis == 0 ? slices : 1); ++z) {
           run_conv_band(band);
           band.y += plane;
@@ -160,8 +165,7 @@ void conv_direct_forward(const ConvNdShape& s, const T* x, const T* w, const T* 
   });
 }
 
-template <class T>
-bool conv_direct_backward_fits(const ConvNdShape& s) {
+template <class T> bool conv_direct_backward_fits(const ConvNdShape& s) {
   // One or two results per position leave the multipliers waiting for each other.
   if (s.stride != Extent{1, 1, 1} || s.c_in / s.groups < 3) return false;
   const ConvNdShape b = backward_shape(s);
@@ -185,10 +189,10 @@ void conv_direct_backward_input(const ConvNdShape& s, const T* gy, const T* w, T
   conv_direct_forward<T>(backward_shape(s), gy, flipped, nullptr, gx);
 }
 
-#define CRESSET_CONV_DIRECT(T)                                                                \
-  template bool conv_direct_fits<T>(const ConvNdShape&);                                      \
-  template void conv_direct_forward(const ConvNdShape&, const T*, const T*, const T*, T*);    \
-  template bool conv_direct_backward_fits<T>(const ConvNdShape&);                             \
+#define CRESSET_CONV_DIRECT(T)                                                             \
+  template bool conv_direct_fits<T>(const ConvNdShape&);                                   \
+  template void conv_direct_forward(const ConvNdShape&, const T*, const T*, const T*, T*); \
+  template bool conv_direct_backward_fits<T>(const ConvNdShape&);                          \
   template void conv_direct_backward_input(const ConvNdShape&, const T*, const T*, T*);
 CRESSET_CONV_DIRECT(float)
 CRESSET_CONV_DIRECT(double)

@@ -66,8 +66,8 @@ struct KeyHash {
     auto mix = [&](int64_t x) { hash = (hash ^ static_cast<size_t>(x)) * 0x9E3779B97F4A7C15ull; };
     const ConvNdShape& s = key.shape;
     for (int64_t x : {s.n, s.c_in, s.c_out, s.groups}) mix(x);
-    for (const auto* e : {&s.in, &s.kernel, &s.out, &s.stride, &s.pad_before, &s.pad_after,
-                          &s.dilation}) {
+    for (const auto* e :
+         {&s.in, &s.kernel, &s.out, &s.stride, &s.pad_before, &s.pad_after, &s.dilation}) {
       for (int64_t x : *e) mix(x);
     }
     return hash ^ (hash >> 32);
@@ -77,8 +77,7 @@ struct KeyHash {
 /// The plans used last, at most kCapacity of them; safe to use from several threads.
 class PlanCache {
  public:
-  template <class Make>
-  std::shared_ptr<const Plan> get(const Key& key, Make&& make) {
+  template <class Make> std::shared_ptr<const Plan> get(const Key& key, Make&& make) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (auto found = index_.find(key); found != index_.end()) {
       order_.splice(order_.begin(), order_, found->second);
@@ -111,10 +110,11 @@ PlanCache& plan_cache() {
 struct Geometry {
   dims x, w, y, bias, strides, dilates, pad_before, pad_after;
 
-  explicit Geometry(const ConvNdShape& s)
-      : x{s.n, s.c_in}, y{s.n, s.c_out}, bias{s.c_out} {
-    if (s.groups > 1) w = {s.groups, s.c_out / s.groups, s.c_in / s.groups};
-    else w = {s.c_out, s.c_in};
+  explicit Geometry(const ConvNdShape& s) : x{s.n, s.c_in}, y{s.n, s.c_out}, bias{s.c_out} {
+    if (s.groups > 1)
+      w = {s.groups, s.c_out / s.groups, s.c_in / s.groups};
+    else
+      w = {s.c_out, s.c_in};
     const bool flat = s.in[0] == 1 && s.kernel[0] == 1 && s.out[0] == 1 && s.pad_before[0] == 0;
     for (size_t i = flat ? 1 : 0; i < 3; ++i) {
       x.push_back(s.in[i]);
@@ -149,8 +149,7 @@ void finish(Plan& plan) {
     if (a.plain == a.inner) continue;
     const memory::desc& from = a.output ? a.inner : a.plain;
     const memory::desc& to = a.output ? a.plain : a.inner;
-    a.convert.emplace(
-        dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to));
+    a.convert.emplace(dnnl::reorder::primitive_desc(cpu_engine(), from, cpu_engine(), to));
     a.offset = place(a.inner.get_size());
   }
   plan.scratch_offset = place(plan.scratchpad.get_size());
@@ -188,8 +187,8 @@ Plan make_plan(const Key& key) {
   } else if (key.kind == Kind::kBackwardInput) {
     using Backward = dnnl::convolution_backward_data;
     const Backward::primitive_desc pd(
-        Backward::desc(algorithm, any(g.x), any(g.w), any(g.y), g.strides, g.dilates,
-                       g.pad_before, g.pad_after),
+        Backward::desc(algorithm, any(g.x), any(g.w), any(g.y), g.strides, g.dilates, g.pad_before,
+                       g.pad_after),
         attr, cpu_engine(), forward);
     plan.arguments = {{DNNL_ARG_DIFF_DST, false, plain(g.y), pd.diff_dst_desc(), {}},
                       {DNNL_ARG_WEIGHTS, false, plain(g.w), pd.weights_desc(), {}},

@@ -29,8 +29,7 @@ void gemm(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T beta)
   }
 }
 
-template <class T>
-T add(T a, T b) {
+template <class T> T add(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
@@ -55,9 +54,9 @@ void gemm_bias(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, co
 
 /// Counts of one group that the loops share.
 struct Sizes {
-  int64_t ci, co;     // channels per group
-  int64_t taps;       // kernel elements per channel
-  int64_t in, out;    // positions of one channel
+  int64_t ci, co;   // channels per group
+  int64_t taps;     // kernel elements per channel
+  int64_t in, out;  // positions of one channel
 
   explicit Sizes(const ConvNdShape& s)
       : ci(s.c_in / s.groups),
@@ -98,8 +97,7 @@ void for_each_run(const ConvNdShape& s, const ConvNdShape::Extent& tap, int64_t 
 }
 
 /// Calls visit(tap, index) for every kernel tap in memory order.
-template <class Visit>
-void for_each_tap(const ConvNdShape& s, Visit&& visit) {
+template <class Visit> void for_each_tap(const ConvNdShape& s, Visit&& visit) {
   int64_t index = 0;
   for (int64_t z = 0; z < s.kernel[0]; ++z) {
     for (int64_t y = 0; y < s.kernel[1]; ++y) {
@@ -165,15 +163,13 @@ bool is_pointwise(const ConvNdShape& s) {
 }
 
 /// Output positions per block so that `rows` unrolled rows stay within kBlockBytes.
-template <class T>
-int64_t block_width(int64_t rows, int64_t out) {
+template <class T> int64_t block_width(int64_t rows, int64_t out) {
   const int64_t bytes = std::max<int64_t>(1, rows) * static_cast<int64_t>(sizeof(T));
   return std::clamp<int64_t>(kBlockBytes / bytes, std::min<int64_t>(out, 64), out);
 }
 
 /// Scratch for as many pieces of `elements` as run at the same time; piece i uses part(i).
-template <class T>
-class Parts {
+template <class T> class Parts {
  public:
   Parts(int64_t pieces, int64_t elements)
       : stride_(ceil_div(elements, 64) * 64),
@@ -186,8 +182,7 @@ class Parts {
 };
 
 /// Runs task(i, piece) for i in [0, count) in at most num_threads() pieces.
-template <class Task>
-void run_tasks(int64_t count, int64_t pieces, Task&& task) {
+template <class Task> void run_tasks(int64_t count, int64_t pieces, Task&& task) {
   parallel_for(0, pieces, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t piece = lo; piece < hi; ++piece) {
       const int64_t first = piece * count / pieces, last = (piece + 1) * count / pieces;
@@ -207,8 +202,7 @@ int64_t multiplications(const ConvNdShape& s, const Sizes& size) {
 }
 
 /// Sum of gy over batch and positions for every output channel: its rows times ones.
-template <class T>
-void bias_gradient(const ConvNdShape& s, const T* gy, T* gb) {
+template <class T> void bias_gradient(const ConvNdShape& s, const T* gy, T* gb) {
   const int64_t out = Sizes(s).out;
   if (s.n * out == 0) {
     std::fill_n(gb, s.c_out, T(0));
@@ -240,8 +234,8 @@ void conv_own_forward(const ConvNdShape& s, const T* x, const T* w, const T* bia
   int64_t width = pointwise ? size.out : block_width<T>(depth, size.out);
   int64_t blocks = ceil_div(size.out, width);
   const int64_t images = s.n * s.groups;
-  const int64_t pieces = piece_limit(std::max(images * blocks, int64_t{num_threads()}),
-                                     multiplications(s, size));
+  const int64_t pieces =
+      piece_limit(std::max(images * blocks, int64_t{num_threads()}), multiplications(s, size));
   if (images * blocks < pieces) {
     blocks = std::min(size.out, ceil_div(pieces, images));
     width = ceil_div(size.out, blocks);
@@ -289,8 +283,8 @@ void conv_own_backward_input(const ConvNdShape& s, const T* gy, const T* w, T* g
     const int64_t depth = size.ci * size.taps, rows = count * size.taps;
     const T* from = gy + image * size.co * size.out;
     T* to = gx + (image * size.ci + c0) * size.in;
-    const MatrixView<const T> weight{w + group * size.co * depth + c0 * size.taps, rows, size.co,
-                                     1, depth};
+    const MatrixView<const T> weight{w + group * size.co * depth + c0 * size.taps, rows, size.co, 1,
+                                     depth};
     if (pointwise) {
       gemm<T>(weight, {from, size.co, size.out, size.out, 1}, {to, rows, size.out, size.in, 1},
               T(0));
@@ -334,8 +328,8 @@ void conv_own_backward_weight(const ConvNdShape& s, const T* x, const T* gy, T* 
     if (count <= 0) return;
     T* sum = share == 0 ? gw : sums.part(share - 1);
     const int64_t rows = count * size.taps;
-    const MatrixView<T> result{sum + group * size.co * depth + c0 * size.taps, size.co, rows,
-                               depth, 1};
+    const MatrixView<T> result{sum + group * size.co * depth + c0 * size.taps, size.co, rows, depth,
+                               1};
     const int64_t n0 = share * s.n / shares, n1 = (share + 1) * s.n / shares;
     for (int64_t n = n0; n < n1; ++n) {
       const T* from = x + ((n * s.groups + group) * size.ci + c0) * size.in;
@@ -359,9 +353,9 @@ void conv_own_backward_weight(const ConvNdShape& s, const T* x, const T* gy, T* 
   }
 }
 
-#define CRESSET_CONV_OWN(T)                                                                   \
-  template void conv_own_forward(const ConvNdShape&, const T*, const T*, const T*, T*);       \
-  template void conv_own_backward_input(const ConvNdShape&, const T*, const T*, T*);          \
+#define CRESSET_CONV_OWN(T)                                                             \
+  template void conv_own_forward(const ConvNdShape&, const T*, const T*, const T*, T*); \
+  template void conv_own_backward_input(const ConvNdShape&, const T*, const T*, T*);    \
   template void conv_own_backward_weight(const ConvNdShape&, const T*, const T*, T*, T*);
 CRESSET_CONV_OWN(float)
 CRESSET_CONV_OWN(double)

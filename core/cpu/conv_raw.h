@@ -32,8 +32,7 @@ template <class T>
 void conv_forward(const ConvNdShape& s, const T* x, const T* w, const T* bias, T* y);
 
 /// gx [n, c_in, ...in] from gy [n, c_out, ...out].
-template <class T>
-void conv_backward_input(const ConvNdShape& s, const T* gy, const T* w, T* gx);
+template <class T> void conv_backward_input(const ConvNdShape& s, const T* gy, const T* w, T* gx);
 
 /// gw [c_out, c_in / groups, ...kernel] and, unless null, gb [c_out].
 template <class T>

@@ -17,8 +17,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <int kR, int kV, class T>
-void row_tile(int64_t depth, const T* weights, const OffsetPanel<T>& input,
-              const TileOut<T>& out) {
+void row_tile(int64_t depth, const T* weights, const OffsetPanel<T>& input, const TileOut<T>& out) {
   tile<kR, kV, T>(depth, PackedRows<T, kR>{weights}, input, out);
 }
 
@@ -26,16 +25,14 @@ template <class T>
 using RowTileFn = void (*)(int64_t depth, const T* weights, const OffsetPanel<T>& input,
                            const TileOut<T>& out);
 
-template <class T, int kV, int kR = TileShape<T>::kRows>
-RowTileFn<T> row_tile_of(int rows) {
+template <class T, int kV, int kR = TileShape<T>::kRows> RowTileFn<T> row_tile_of(int rows) {
   if constexpr (kR > 1) {
     if (rows < kR) return row_tile_of<T, kV, kR - 1>(rows);
   }
   return &row_tile<kR, kV, T>;
 }
 
-template <class T>
-void run_band(const ConvBand<T>& band) {
+template <class T> void run_band(const ConvBand<T>& band) {
   using Shape = TileShape<T>;
   const int64_t strips = (band.channels + Shape::kRows - 1) / Shape::kRows;
   for (int64_t s = 0; s < strips; ++s) {
@@ -56,8 +53,7 @@ void run_band(const ConvBand<T>& band) {
   }
 }
 
-template <class T>
-void pack_weights(const T* w, int64_t channels, int64_t depth, T* packed) {
+template <class T> void pack_weights(const T* w, int64_t channels, int64_t depth, T* packed) {
   constexpr int kRows = TileShape<T>::kRows;
   const int64_t strips = (channels + kRows - 1) / kRows;
   for (int64_t s = 0; s < strips; ++s) {

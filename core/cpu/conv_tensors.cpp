@@ -5,8 +5,7 @@ namespace cresset {
 namespace {
 
 // Calls f with the element type; the operators have cast every other dtype.
-template <class F>
-void visit_conv(DType dtype, F&& f) {
+template <class F> void visit_conv(DType dtype, F&& f) {
   switch (dtype) {
     case DType::Float32: return f.template operator()<float>();
     case DType::Float64: return f.template operator()<double>();
@@ -16,10 +15,7 @@ void visit_conv(DType dtype, F&& f) {
   }
 }
 
-template <class T>
-T* pointer(const Tensor& t) {
-  return t.defined() ? t.data<T>() : nullptr;
-}
+template <class T> T* pointer(const Tensor& t) { return t.defined() ? t.data<T>() : nullptr; }
 
 void forward(const ConvNdShape& s, const Tensor& x, const Tensor& w, const Tensor& bias,
              const Tensor& y) {
@@ -43,11 +39,9 @@ void backward_weight(const ConvNdShape& s, const Tensor& x, const Tensor& gy, co
 
 }  // namespace
 
-template <>
-const ConvKernels& cpu_kernels<ConvKernels>() {
-  static constexpr ConvKernels table = {.forward = forward,
-                                        .backward_input = backward_input,
-                                        .backward_weight = backward_weight};
+template <> const ConvKernels& cpu_kernels<ConvKernels>() {
+  static constexpr ConvKernels table = {
+      .forward = forward, .backward_input = backward_input, .backward_weight = backward_weight};
   return table;
 }
 

@@ -7,8 +7,7 @@
 namespace cresset {
 namespace {
 
-template <class T>
-constexpr bool is_complex_type = requires(T x) { x.imag(); };
+template <class T> constexpr bool is_complex_type = requires(T x) { x.imag(); };
 
 // Out-of-range and NaN floats become the smallest integer, as x86 conversion gives; C++ leaves
 // them undefined.
@@ -17,8 +16,7 @@ inline int64_t float_to_int(double x) {
   return x >= -limit && x < limit ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min();
 }
 
-template <class To, class From>
-inline To convert(From x) {
+template <class To, class From> inline To convert(From x) {
   if constexpr (is_complex_type<From>) {
     if constexpr (is_complex_type<To>)
       return To(static_cast<typename To::value_type>(x.real()),
@@ -42,8 +40,7 @@ inline To convert(From x) {
   }
 }
 
-template <class From, class To>
-void load(const void* src, int64_t stride, void* dst, int64_t n) {
+template <class From, class To> void load(const void* src, int64_t stride, void* dst, int64_t n) {
   const From* s = static_cast<const From*>(src);
   To* d = static_cast<To*>(dst);
   if (stride == 1) {
@@ -53,8 +50,7 @@ void load(const void* src, int64_t stride, void* dst, int64_t n) {
   }
 }
 
-template <class From, class To>
-void store(const void* src, void* dst, int64_t stride, int64_t n) {
+template <class From, class To> void store(const void* src, void* dst, int64_t stride, int64_t n) {
   const From* s = static_cast<const From*>(src);
   To* d = static_cast<To*>(dst);
   if (stride == 1) {
@@ -64,8 +60,7 @@ void store(const void* src, void* dst, int64_t stride, int64_t n) {
   }
 }
 
-template <class F>
-auto visit_compute(Compute c, F&& f) {
+template <class F> auto visit_compute(Compute c, F&& f) {
   switch (c) {
     case Compute::F32: return f.template operator()<float>();
     case Compute::F64: return f.template operator()<double>();

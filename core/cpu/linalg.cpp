@@ -9,8 +9,7 @@
 namespace cresset {
 namespace {
 
-template <class F>
-void visit_linalg(DType dtype, F&& f) {
+template <class F> void visit_linalg(DType dtype, F&& f) {
   switch (dtype) {
     case DType::Float32: return f.template operator()<float>();
     case DType::Float64: return f.template operator()<double>();
@@ -19,35 +18,37 @@ void visit_linalg(DType dtype, F&& f) {
   }
 }
 
-template <class T>
-T conjugate(T x) {
-  if constexpr (std::is_floating_point_v<T>) return x;
-  else return std::conj(x);
+template <class T> T conjugate(T x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return x;
+  else
+    return std::conj(x);
 }
-template <class T>
-auto real_part(T x) {
-  if constexpr (std::is_floating_point_v<T>) return x;
-  else return x.real();
+template <class T> auto real_part(T x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return x;
+  else
+    return x.real();
 }
 
 /// Calls f(i) for every matrix of the batch; `work` is roughly the operations of one.
-template <class F>
-void for_each_matrix(int64_t batch, int64_t work, F&& f) {
+template <class F> void for_each_matrix(int64_t batch, int64_t work, F&& f) {
   parallel_for(0, batch, std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1)),
                [&](int64_t lo, int64_t hi) {
                  for (int64_t i = lo; i < hi; ++i) f(i);
                });
 }
 
-template <class T>
-int32_t lu_one(T* a, int64_t m, int64_t n, int32_t* pivots, bool exchange) {
+template <class T> int32_t lu_one(T* a, int64_t m, int64_t n, int32_t* pivots, bool exchange) {
   int32_t info = 0;
   for (int64_t k = 0; k < std::min(m, n); ++k) {
     int64_t best = k;
     // LAPACK compares |re| + |im|.
     auto size = [&](int64_t i) {
-      if constexpr (std::is_floating_point_v<T>) return std::abs(a[i * n + k]);
-      else return std::abs(a[i * n + k].real()) + std::abs(a[i * n + k].imag());
+      if constexpr (std::is_floating_point_v<T>)
+        return std::abs(a[i * n + k]);
+      else
+        return std::abs(a[i * n + k].real()) + std::abs(a[i * n + k].imag());
     };
     for (int64_t i = k + 1; exchange && i < m; ++i)
       if (size(i) > size(best)) best = i;
@@ -66,8 +67,7 @@ int32_t lu_one(T* a, int64_t m, int64_t n, int32_t* pivots, bool exchange) {
   return info;
 }
 
-template <class T>
-int32_t cholesky_one(T* a, int64_t n) {
+template <class T> int32_t cholesky_one(T* a, int64_t n) {
   int32_t info = 0;
   for (int64_t j = 0; j < n; ++j) {
     auto d = real_part(a[j * n + j]);
@@ -85,8 +85,7 @@ int32_t cholesky_one(T* a, int64_t n) {
   return info;
 }
 
-template <class T>
-void solve_one(const T* a, T* b, int64_t n, int64_t k, bool upper, bool unit) {
+template <class T> void solve_one(const T* a, T* b, int64_t n, int64_t k, bool upper, bool unit) {
   for (int64_t step = 0; step < n; ++step) {
     const int64_t i = upper ? n - 1 - step : step;
     T* row = b + i * k;
@@ -113,8 +112,7 @@ void apply_reflector(const T* a, int64_t lda, int64_t k, int64_t m, T tau, T* c,
 }
 
 /// LAPACK's convention: H_k^H ... H_1^H A = R with H = I - tau v v^H.
-template <class T>
-void qr_one(T* a, int64_t m, int64_t n, T* tau) {
+template <class T> void qr_one(T* a, int64_t m, int64_t n, T* tau) {
   using R = decltype(real_part(T()));
   for (int64_t k = 0; k < std::min(m, n); ++k) {
     const T alpha = a[k * n + k];
@@ -219,8 +217,7 @@ void determinant(const Tensor& lu, const Tensor& pivots, const Tensor& det, cons
 
 }  // namespace
 
-template <>
-const LinalgKernels& cpu_kernels<LinalgKernels>() {
+template <> const LinalgKernels& cpu_kernels<LinalgKernels>() {
   static constexpr LinalgKernels table = {.lu = lu,
                                           .cholesky = cholesky,
                                           .solve_triangular = solve_triangular,

@@ -6,8 +6,7 @@
 namespace cresset {
 namespace {
 
-template <class T>
-T scalar_as(const Scalar& s) {
+template <class T> T scalar_as(const Scalar& s) {
   if constexpr (requires(T v) { v.imag(); })
     return T(static_cast<typename T::value_type>(s.to_double()),
              static_cast<typename T::value_type>(s.to_complex().imag()));
@@ -17,14 +16,12 @@ T scalar_as(const Scalar& s) {
     return static_cast<T>(s.to_double());
 }
 
-template <class T>
-MatrixView<T> matrix(const Tensor& t) {
+template <class T> MatrixView<T> matrix(const Tensor& t) {
   return {const_cast<T*>(t.data<std::remove_const_t<T>>()), t.size(1), t.size(2), t.stride(1),
           t.stride(2)};
 }
 
-template <class T>
-void run(const Tensor& a, const Tensor& b, const Tensor& c, T alpha, T beta) {
+template <class T> void run(const Tensor& a, const Tensor& b, const Tensor& c, T alpha, T beta) {
   if (c.size(0) == 1) {
     if constexpr (std::is_same_v<T, float>)
       gemm_f32(matrix<const T>(a), matrix<const T>(b), matrix<T>(c), alpha, beta);
@@ -34,13 +31,24 @@ void run(const Tensor& a, const Tensor& b, const Tensor& c, T alpha, T beta) {
       gemm_any<T>(matrix<const T>(a), matrix<const T>(b), matrix<T>(c), alpha, beta);
     return;
   }
-  BatchedGemm<T> p{
-      .a = a.data<T>(), .b = b.data<T>(), .c = c.data<T>(),
-      .batch = c.size(0), .m = c.size(1), .n = c.size(2), .k = a.size(2),
-      .a_batch_stride = a.stride(0), .a_row_stride = a.stride(1), .a_col_stride = a.stride(2),
-      .b_batch_stride = b.stride(0), .b_row_stride = b.stride(1), .b_col_stride = b.stride(2),
-      .c_batch_stride = c.stride(0), .c_row_stride = c.stride(1), .c_col_stride = c.stride(2),
-      .alpha = alpha, .beta = beta};
+  BatchedGemm<T> p{.a = a.data<T>(),
+                   .b = b.data<T>(),
+                   .c = c.data<T>(),
+                   .batch = c.size(0),
+                   .m = c.size(1),
+                   .n = c.size(2),
+                   .k = a.size(2),
+                   .a_batch_stride = a.stride(0),
+                   .a_row_stride = a.stride(1),
+                   .a_col_stride = a.stride(2),
+                   .b_batch_stride = b.stride(0),
+                   .b_row_stride = b.stride(1),
+                   .b_col_stride = b.stride(2),
+                   .c_batch_stride = c.stride(0),
+                   .c_row_stride = c.stride(1),
+                   .c_col_stride = c.stride(2),
+                   .alpha = alpha,
+                   .beta = beta};
   if constexpr (std::is_same_v<T, float>)
     gemm_batched_f32(p);
   else if constexpr (std::is_same_v<T, double>)
@@ -53,8 +61,7 @@ void bmm(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha,
          const Scalar& beta) {
   if (c.numel() == 0) return;
   visit_dtype(c.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Half> ||
-                  std::is_same_v<T, BFloat16>)
+    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
       fail(ErrorKind::DType, "matmul: no kernel for dtype ", c.dtype());
     else
       run<T>(a, b, c, scalar_as<T>(alpha), scalar_as<T>(beta));
@@ -63,8 +70,7 @@ void bmm(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha,
 
 }  // namespace
 
-template <>
-const MatmulKernels& cpu_kernels<MatmulKernels>() {
+template <> const MatmulKernels& cpu_kernels<MatmulKernels>() {
   static constexpr MatmulKernels table = {.bmm = bmm};
   return table;
 }

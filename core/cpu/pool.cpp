@@ -8,8 +8,7 @@
 namespace cresset {
 namespace {
 
-template <class F>
-void visit_pool(DType dtype, F&& f) {
+template <class F> void visit_pool(DType dtype, F&& f) {
   if (dtype == DType::Float32) return f.template operator()<float>();
   if (dtype == DType::Float64) return f.template operator()<double>();
   f.template operator()<int64_t>();
@@ -18,8 +17,7 @@ void visit_pool(DType dtype, F&& f) {
 int64_t volume(const std::array<int64_t, 3>& e) { return e[0] * e[1] * e[2]; }
 
 /// Calls visit(plane, out position, windows of the three axes) for every result, in parallel.
-template <class Visit>
-void for_each_window(const PoolWindows& p, Visit&& visit) {
+template <class Visit> void for_each_window(const PoolWindows& p, Visit&& visit) {
   const int64_t grain = std::max<int64_t>(1, 8192 / std::max(volume(p.in), volume(p.out)));
   parallel_for(0, p.planes, grain, [&](int64_t lo, int64_t hi) {
     for (int64_t plane = lo; plane < hi; ++plane) {
@@ -45,8 +43,7 @@ void for_each_element(const PoolWindows& p, const PoolWindow& z, const PoolWindo
       for (int64_t k = x.lo; k < x.hi; k += p.step[2]) visit((i * p.in[1] + j) * p.in[2] + k);
 }
 
-template <class T>
-void max_windows(const PoolWindows& p, const T* x, T* y, int64_t* indices) {
+template <class T> void max_windows(const PoolWindows& p, const T* x, T* y, int64_t* indices) {
   for_each_window(p, [&](int64_t from, int64_t to, const PoolWindow& a, const PoolWindow& b,
                          const PoolWindow& c) {
     T best = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
@@ -61,8 +58,7 @@ void max_windows(const PoolWindows& p, const T* x, T* y, int64_t* indices) {
   });
 }
 
-template <class T>
-T add(T a, T b) {
+template <class T> T add(T a, T b) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   else
@@ -70,13 +66,11 @@ T add(T a, T b) {
 }
 
 template <class T>
-T divisor_of(const PoolWindows& p, const PoolWindow& a, const PoolWindow& b,
-             const PoolWindow& c) {
+T divisor_of(const PoolWindows& p, const PoolWindow& a, const PoolWindow& b, const PoolWindow& c) {
   return static_cast<T>(p.divisor_override ? p.divisor_override : a.count * b.count * c.count);
 }
 
-template <class T>
-void avg_windows(const PoolWindows& p, const T* x, T* y) {
+template <class T> void avg_windows(const PoolWindows& p, const T* x, T* y) {
   for_each_window(p, [&](int64_t from, int64_t to, const PoolWindow& a, const PoolWindow& b,
                          const PoolWindow& c) {
     T sum(0);
@@ -86,8 +80,7 @@ void avg_windows(const PoolWindows& p, const T* x, T* y) {
   });
 }
 
-template <class T>
-void avg_windows_backward(const PoolWindows& p, const T* gy, T* gx) {
+template <class T> void avg_windows_backward(const PoolWindows& p, const T* gy, T* gx) {
   std::fill_n(gx, p.planes * volume(p.in), T(0));
   for_each_window(p, [&](int64_t to, int64_t from, const PoolWindow& a, const PoolWindow& b,
                          const PoolWindow& c) {
@@ -126,8 +119,16 @@ void avg_backward(const PoolWindows& p, const Tensor& gy, const Tensor& gx) {
 
 void scatter(int64_t planes, const Tensor& gy, const Tensor& indices, const Tensor& gx) {
   if (planes == 0) return;
-  const PoolShape s{.planes = planes, .h = 1, .w = gx.numel() / planes, .kh = 1, .kw = 1, .oh = 1,
-                    .ow = gy.numel() / planes, .stride_h = 1, .stride_w = 1, .pad_h = 0,
+  const PoolShape s{.planes = planes,
+                    .h = 1,
+                    .w = gx.numel() / planes,
+                    .kh = 1,
+                    .kw = 1,
+                    .oh = 1,
+                    .ow = gy.numel() / planes,
+                    .stride_h = 1,
+                    .stride_w = 1,
+                    .pad_h = 0,
                     .pad_w = 0};
   visit_pool(gx.dtype(), [&]<class T>() {
     max_pool2d_backward<T>(s, gy.data<T>(), indices.data<int64_t>(), gx.data<T>());
@@ -149,11 +150,9 @@ void place(int64_t planes, const Tensor& x, const Tensor& indices, const Tensor&
 
 }  // namespace
 
-template <>
-const PoolKernels& cpu_kernels<PoolKernels>() {
+template <> const PoolKernels& cpu_kernels<PoolKernels>() {
   static constexpr PoolKernels table = {
-      .max = max, .avg = avg, .avg_backward = avg_backward, .scatter = scatter,
-      .place = place};
+      .max = max, .avg = avg, .avg_backward = avg_backward, .scatter = scatter, .place = place};
   return table;
 }
 

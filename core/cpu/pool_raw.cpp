@@ -17,8 +17,7 @@ int64_t plane_grain(const PoolShape& s) {
   return std::max<int64_t>(1, 32768 / work);
 }
 
-template <class T>
-bool takes_over(T candidate, T best) {
+template <class T> bool takes_over(T candidate, T best) {
   if constexpr (std::is_floating_point_v<T>) {
     return candidate > best || candidate != candidate;
   } else {
@@ -37,8 +36,7 @@ Span window(int64_t at, int64_t kernel, int64_t dilation, int64_t size) {
   return {first, std::min(size, at + (kernel - 1) * dilation + 1)};
 }
 
-template <class T>
-void max_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) {
+template <class T> void max_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) {
   for (int64_t i = 0; i < s.oh; ++i) {
     const Span rows = window(i * s.stride_h - s.pad_h, s.kh, s.dil_h, s.h);
     for (int64_t j = 0; j < s.ow; ++j) {
@@ -81,8 +79,7 @@ AvgWindow avg_window(const PoolShape& s, const AvgPoolDivisor& divisor, int64_t 
   return win;
 }
 
-template <class T>
-T add(T a, T b) {
+template <class T> T add(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   } else {
@@ -90,8 +87,7 @@ T add(T a, T b) {
   }
 }
 
-template <class T>
-T window_sum(const PoolShape& s, const AvgWindow& win, const T* plane) {
+template <class T> T window_sum(const PoolShape& s, const AvgWindow& win, const T* plane) {
   T sum(0);
   for (int64_t r = win.rows.lo; r < win.rows.hi; ++r) {
     for (int64_t c = win.cols.lo; c < win.cols.hi; ++c) sum = add(sum, plane[r * s.w + c]);
@@ -100,8 +96,7 @@ T window_sum(const PoolShape& s, const AvgWindow& win, const T* plane) {
 }
 
 /// Calls visit(plane) for every plane, in parallel.
-template <class Visit>
-void for_each_plane(const PoolShape& s, Visit&& visit) {
+template <class Visit> void for_each_plane(const PoolShape& s, Visit&& visit) {
   parallel_for(0, s.planes, plane_grain(s), [&](int64_t lo, int64_t hi) {
     for (int64_t p = lo; p < hi; ++p) visit(p);
   });
@@ -109,8 +104,7 @@ void for_each_plane(const PoolShape& s, Visit&& visit) {
 
 }  // namespace
 
-template <class T>
-void max_pool2d_forward(const PoolShape& s, const T* x, T* y, int64_t* indices) {
+template <class T> void max_pool2d_forward(const PoolShape& s, const T* x, T* y, int64_t* indices) {
   const int64_t in = s.h * s.w, out = s.oh * s.ow;
   const bool by_rows = pool_rows_fit(s);
   for_each_plane(s, [&](int64_t p) {
@@ -174,10 +168,10 @@ void avg_pool2d_backward(const PoolShape& s, const AvgPoolDivisor& divisor, cons
   });
 }
 
-#define CRESSET_POOL(T)                                                                         \
-  template void max_pool2d_forward(const PoolShape&, const T*, T*, int64_t*);                   \
-  template void max_pool2d_backward(const PoolShape&, const T*, const int64_t*, T*);            \
-  template void avg_pool2d_forward(const PoolShape&, const AvgPoolDivisor&, const T*, T*);      \
+#define CRESSET_POOL(T)                                                                    \
+  template void max_pool2d_forward(const PoolShape&, const T*, T*, int64_t*);              \
+  template void max_pool2d_backward(const PoolShape&, const T*, const int64_t*, T*);       \
+  template void avg_pool2d_forward(const PoolShape&, const AvgPoolDivisor&, const T*, T*); \
   template void avg_pool2d_backward(const PoolShape&, const AvgPoolDivisor&, const T*, T*);
 CRESSET_POOL(float)
 CRESSET_POOL(double)

@@ -15,8 +15,7 @@ struct PoolShape {
 /// The largest element of each window and its index in the [h, w] plane. Padding is never chosen; a
 /// NaN wins, the last one if there are several; of equal elements the first wins.
 /// T: float, double, int64_t.
-template <class T>
-void max_pool2d_forward(const PoolShape& s, const T* x, T* y, int64_t* indices);
+template <class T> void max_pool2d_forward(const PoolShape& s, const T* x, T* y, int64_t* indices);
 
 /// gx [planes, h, w] = gy added up at the indices of the forward pass.
 template <class T>

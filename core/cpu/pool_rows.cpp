@@ -27,8 +27,7 @@ inline int64_t phase_pitch(const PoolShape& s) {
 }
 
 /// What padding counts as: never chosen by a maximum.
-template <class T>
-constexpr T lowest_value() {
+template <class T> constexpr T lowest_value() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                               : std::numeric_limits<T>::lowest();
 }
@@ -43,8 +42,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// The input rows under one chunk of outputs, split by column modulo the stride so that every tap
 /// of the window reads neighbours: phase q holds columns (first + i) * stride - pad + q.
-template <class T>
-class SplitRows {
+template <class T> class SplitRows {
  public:
   SplitRows(const PoolShape& s, int64_t first, T padding) : s_(s), pitch_(phase_pitch(s)) {
     for (int64_t q = 0; q < s.stride_w; ++q) {
@@ -120,8 +118,7 @@ inline int64_t first_column(const PoolShape& s, int64_t j) {
   return left < 0 ? left + (-left + s.dil_w - 1) / s.dil_w * s.dil_w : left;
 }
 
-template <class T>
-void max_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) {
+template <class T> void max_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) {
   using I = hwy::MakeSigned<T>;
   const hn::ScalableTag<T> d;
   const hn::RebindToSigned<decltype(d)> di;
@@ -186,8 +183,8 @@ void avg_plane(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T*
     for (int64_t j = 0; j < count && !fixed; ++j) {
       const int64_t left = (j0 + j) * s.stride_w - s.pad_w;
       // A window of padding alone sums to 0, which any divisor keeps.
-      width_of[j] = static_cast<T>(
-          std::max<int64_t>(1, axis_count(left, s.kw, s.w, s.pad_w, padded)));
+      width_of[j] =
+          static_cast<T>(std::max<int64_t>(1, axis_count(left, s.kw, s.w, s.pad_w, padded)));
     }
     SplitRows<T> split(s, j0, T(0));
     for (int64_t i = 0; i < s.oh; ++i) {
@@ -216,9 +213,9 @@ void avg_plane(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T*
   void max_plane_##NAME(const PoolShape& s, const T* x, T* y, int64_t* indices) { \
     max_plane(s, x, y, indices);                                                  \
   }
-#define CRESSET_AVG_PLANE(NAME, T)                                                              \
-  void avg_plane_##NAME(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T* y) {  \
-    avg_plane(s, divisor, x, y);                                                                \
+#define CRESSET_AVG_PLANE(NAME, T)                                                             \
+  void avg_plane_##NAME(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T* y) { \
+    avg_plane(s, divisor, x, y);                                                               \
   }
 CRESSET_MAX_PLANE(f32, float)
 CRESSET_MAX_PLANE(f64, double)
@@ -235,15 +232,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cresset {
 
-#define CRESSET_MAX_PLANE(NAME, T)                                                    \
-  HWY_EXPORT(max_plane_##NAME);                                                       \
-  void max_pool_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) {       \
-    HWY_DYNAMIC_DISPATCH(max_plane_##NAME)(s, x, y, indices);                         \
+#define CRESSET_MAX_PLANE(NAME, T)                                              \
+  HWY_EXPORT(max_plane_##NAME);                                                 \
+  void max_pool_plane(const PoolShape& s, const T* x, T* y, int64_t* indices) { \
+    HWY_DYNAMIC_DISPATCH(max_plane_##NAME)(s, x, y, indices);                   \
   }
-#define CRESSET_AVG_PLANE(NAME, T)                                                              \
-  HWY_EXPORT(avg_plane_##NAME);                                                                 \
-  void avg_pool_plane(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T* y) {    \
-    HWY_DYNAMIC_DISPATCH(avg_plane_##NAME)(s, divisor, x, y);                                   \
+#define CRESSET_AVG_PLANE(NAME, T)                                                           \
+  HWY_EXPORT(avg_plane_##NAME);                                                              \
+  void avg_pool_plane(const PoolShape& s, const AvgPoolDivisor& divisor, const T* x, T* y) { \
+    HWY_DYNAMIC_DISPATCH(avg_plane_##NAME)(s, divisor, x, y);                                \
   }
 CRESSET_MAX_PLANE(f32, float)
 CRESSET_MAX_PLANE(f64, double)

@@ -156,8 +156,10 @@ void check_operands(const char* op, const Tensor& x, const Tensor& w, const Tens
           ", got ", bias.device());
   }
   CHECK(groups > 0, Value, op, ": expected groups of at least 1, got ", groups);
-  CHECK(w.size(0) > 0 && w.size(0) % groups == 0, Shape, op, ": expected a weight whose dim 0 is a "
-        "multiple of groups ", groups, ", got shape ", w.sizes());
+  CHECK(w.size(0) > 0 && w.size(0) % groups == 0, Shape, op,
+        ": expected a weight whose dim 0 is a "
+        "multiple of groups ",
+        groups, ", got shape ", w.sizes());
   for (int64_t d = 2; d < w.dim(); ++d)
     CHECK(w.size(d) > 0, Shape, op, ": expected a kernel with elements, got weight shape ",
           w.sizes());
@@ -177,12 +179,19 @@ struct ConvArgs {
 };
 
 ConvNdShape forward_shape(const char* op, const Tensor& x, const Tensor& w, const ConvArgs& a) {
-  ConvNdShape s{.n = x.size(0), .c_in = x.size(1), .c_out = w.size(0), .groups = a.groups,
-                .in = {1, 1, 1}, .kernel = {1, 1, 1}, .out = {1, 1, 1}, .stride = {1, 1, 1},
-                .pad_before = {0, 0, 0}, .pad_after = {0, 0, 0}, .dilation = {1, 1, 1}};
+  ConvNdShape s{.n = x.size(0),
+                .c_in = x.size(1),
+                .c_out = w.size(0),
+                .groups = a.groups,
+                .in = {1, 1, 1},
+                .kernel = {1, 1, 1},
+                .out = {1, 1, 1},
+                .stride = {1, 1, 1},
+                .pad_before = {0, 0, 0},
+                .pad_after = {0, 0, 0},
+                .dilation = {1, 1, 1}};
   CHECK(w.size(1) * a.groups == s.c_in, Shape, op, ": weight of shape ", w.sizes(), " and groups ",
-        a.groups, " expect an input of ", w.size(1) * a.groups, " channels, got shape ",
-        x.sizes());
+        a.groups, " expect an input of ", w.size(1) * a.groups, " channels, got shape ", x.sizes());
   size_t rank = a.stride.size();
   for (size_t i = 0; i < rank; ++i) {
     size_t d = 3 - rank + i;
@@ -195,8 +204,8 @@ ConvNdShape forward_shape(const char* op, const Tensor& x, const Tensor& w, cons
     s.pad_after[d] = a.pad_after[i];
     int64_t room = s.in[d] + s.pad_before[d] + s.pad_after[d];
     int64_t span = reach(s.kernel[d], s.dilation[d]);
-    CHECK(room >= span, Shape, op, ": the kernel reaches over ", span,
-          " elements of spatial dim ", i, ", but the padded input has ", room);
+    CHECK(room >= span, Shape, op, ": the kernel reaches over ", span, " elements of spatial dim ",
+          i, ", but the padded input has ", room);
     s.out[d] = (room - span) / s.stride[d] + 1;
   }
   return s;
@@ -260,12 +269,19 @@ Tensor conv_padded(int64_t rank, const Tensor& x, const Tensor& w,
 // The convolution whose input gradient a transposed convolution is.
 ConvNdShape transposed_shape(const char* op, const Tensor& x, const Tensor& w, const ConvArgs& a,
                              const Dims& extra) {
-  ConvNdShape s{.n = x.size(0), .c_in = w.size(1) * a.groups, .c_out = w.size(0),
-                .groups = a.groups, .in = {1, 1, 1}, .kernel = {1, 1, 1}, .out = {1, 1, 1},
-                .stride = {1, 1, 1}, .pad_before = {0, 0, 0}, .pad_after = {0, 0, 0},
+  ConvNdShape s{.n = x.size(0),
+                .c_in = w.size(1) * a.groups,
+                .c_out = w.size(0),
+                .groups = a.groups,
+                .in = {1, 1, 1},
+                .kernel = {1, 1, 1},
+                .out = {1, 1, 1},
+                .stride = {1, 1, 1},
+                .pad_before = {0, 0, 0},
+                .pad_after = {0, 0, 0},
                 .dilation = {1, 1, 1}};
-  CHECK(x.size(1) == w.size(0), Shape, op, ": weight of shape ", w.sizes(),
-        " expects an input of ", w.size(0), " channels, got shape ", x.sizes());
+  CHECK(x.size(1) == w.size(0), Shape, op, ": weight of shape ", w.sizes(), " expects an input of ",
+        w.size(0), " channels, got shape ", x.sizes());
   size_t rank = a.stride.size();
   for (size_t i = 0; i < rank; ++i) {
     size_t d = 3 - rank + i;
@@ -305,25 +321,22 @@ Tensor conv_transpose(const char* op, const Tensor& x, const Tensor& w,
 }
 
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight,
-                        const std::optional<Tensor>& bias, const Dims& stride,
-                        const Dims& padding, const Dims& output_padding, int64_t groups,
-                        const Dims& dilation) {
-  return conv_transpose<1>("conv_transpose1d", input, weight, bias, stride, padding,
-                           output_padding, groups, dilation);
+                        const std::optional<Tensor>& bias, const Dims& stride, const Dims& padding,
+                        const Dims& output_padding, int64_t groups, const Dims& dilation) {
+  return conv_transpose<1>("conv_transpose1d", input, weight, bias, stride, padding, output_padding,
+                           groups, dilation);
 }
 Tensor conv_transpose2d(const Tensor& input, const Tensor& weight,
-                        const std::optional<Tensor>& bias, const Dims& stride,
-                        const Dims& padding, const Dims& output_padding, int64_t groups,
-                        const Dims& dilation) {
-  return conv_transpose<2>("conv_transpose2d", input, weight, bias, stride, padding,
-                           output_padding, groups, dilation);
+                        const std::optional<Tensor>& bias, const Dims& stride, const Dims& padding,
+                        const Dims& output_padding, int64_t groups, const Dims& dilation) {
+  return conv_transpose<2>("conv_transpose2d", input, weight, bias, stride, padding, output_padding,
+                           groups, dilation);
 }
 Tensor conv_transpose3d(const Tensor& input, const Tensor& weight,
-                        const std::optional<Tensor>& bias, const Dims& stride,
-                        const Dims& padding, const Dims& output_padding, int64_t groups,
-                        const Dims& dilation) {
-  return conv_transpose<3>("conv_transpose3d", input, weight, bias, stride, padding,
-                           output_padding, groups, dilation);
+                        const std::optional<Tensor>& bias, const Dims& stride, const Dims& padding,
+                        const Dims& output_padding, int64_t groups, const Dims& dilation) {
+  return conv_transpose<3>("conv_transpose3d", input, weight, bias, stride, padding, output_padding,
+                           groups, dilation);
 }
 
 }  // namespace

@@ -13,16 +13,14 @@ namespace cresset {
 struct ConvKernels {
   void (*forward)(const ConvNdShape& s, const Tensor& x, const Tensor& w, const Tensor& bias,
                   const Tensor& y);
-  void (*backward_input)(const ConvNdShape& s, const Tensor& gy, const Tensor& w,
-                         const Tensor& gx);
-  void (*backward_weight)(const ConvNdShape& s, const Tensor& x, const Tensor& gy,
-                          const Tensor& gw, const Tensor& gb);
+  void (*backward_input)(const ConvNdShape& s, const Tensor& gy, const Tensor& w, const Tensor& gx);
+  void (*backward_weight)(const ConvNdShape& s, const Tensor& x, const Tensor& gy, const Tensor& gw,
+                          const Tensor& gb);
 };
 
 /// Padding by name: none, or what keeps the size.
 enum class ConvPadding : uint8_t { valid, same };
-template <>
-struct EnumNames<ConvPadding> {
+template <> struct EnumNames<ConvPadding> {
   static constexpr const char* schema = "ConvPadding{valid|same}";
 };
 
@@ -31,8 +29,7 @@ namespace ops {
 // The three parts of a convolution's calculus; each one's derivatives are the other two.
 // `bias` may be undefined.
 Tensor conv_apply(const ConvNdShape& s, const Tensor& x, const Tensor& w, const Tensor& bias);
-Tensor conv_transposed(const ConvNdShape& s, const Tensor& gy, const Tensor& w,
-                       const Tensor& bias);
+Tensor conv_transposed(const ConvNdShape& s, const Tensor& gy, const Tensor& w, const Tensor& bias);
 Tensor conv_weight_gradient(const ConvNdShape& s, const Tensor& x, const Tensor& gy);
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,

@@ -68,7 +68,7 @@ Equation parse(const std::string& text) {
 struct Order {
   std::array<int64_t, label_count + 1> at;
   int64_t ellipsis_dims = 0;
-  int64_t out = 0;    // dims of the output, which come first
+  int64_t out = 0;  // dims of the output, which come first
   int64_t total = 0;
 };
 
@@ -81,13 +81,14 @@ Order order_dims(const Equation& e, const TensorList& operands) {
     int64_t labelled = 0;
     bool own_dots = false;
     for (int l : e.in[i]) {
-      if (l == ellipsis) own_dots = dots = true;
-      else ++labelled, ++count[static_cast<size_t>(l)];
+      if (l == ellipsis)
+        own_dots = dots = true;
+      else
+        ++labelled, ++count[static_cast<size_t>(l)];
     }
     int64_t dims = operands[i].dim();
-    CHECK(own_dots ? dims >= labelled : dims == labelled, Value, "einsum: operand ", i,
-          " has ", labelled, " labels", own_dots ? " and \"...\"" : "", " but shape ",
-          operands[i].sizes());
+    CHECK(own_dots ? dims >= labelled : dims == labelled, Value, "einsum: operand ", i, " has ",
+          labelled, " labels", own_dots ? " and \"...\"" : "", " but shape ", operands[i].sizes());
     if (own_dots) o.ellipsis_dims = std::max(o.ellipsis_dims, dims - labelled);
   }
   Labels out;
@@ -104,8 +105,8 @@ Order order_dims(const Equation& e, const TensorList& operands) {
   };
   for (int l : out) {
     CHECK(o.at[static_cast<size_t>(l)] < 0, Value, "einsum: an output label appears twice");
-    CHECK(l == ellipsis || count[static_cast<size_t>(l)] > 0, Value,
-          "einsum: output label \"", letter_of(l), "\" does not appear in an input");
+    CHECK(l == ellipsis || count[static_cast<size_t>(l)] > 0, Value, "einsum: output label \"",
+          letter_of(l), "\" does not appear in an input");
     place(l);
   }
   o.out = o.total;
@@ -158,10 +159,14 @@ Tensor contract(Tensor x, Tensor y, const std::vector<bool>& summed) {
     CHECK(a == b || a == 1 || b == 1, Value, "einsum: operands do not broadcast: sizes ", a,
           " and ", b, " of one label differ");
     if (summed[static_cast<size_t>(d)]) {
-      if (a != 1 && b != 1) inner.push_back(d), ni *= a;
-      else if (a != 1) sum_x.push_back(d), only_x.push_back(d);
-      else if (b != 1) sum_y.push_back(d), only_y.push_back(d);
-      else only_x.push_back(d);
+      if (a != 1 && b != 1)
+        inner.push_back(d), ni *= a;
+      else if (a != 1)
+        sum_x.push_back(d), only_x.push_back(d);
+      else if (b != 1)
+        sum_y.push_back(d), only_y.push_back(d);
+      else
+        only_x.push_back(d);
     } else if (a != 1 && b != 1) {
       batch.push_back(d), nb *= a;
     } else if (a != 1) {
@@ -177,8 +182,8 @@ Tensor contract(Tensor x, Tensor y, const std::vector<bool>& summed) {
   auto append = [](Dims& to, const Dims& from) { to.append(from.data(), from.size()); };
   append(px, only_x), append(px, inner), append(px, only_y);
   append(py, inner), append(py, only_y), append(py, only_x);
-  Tensor z = bmm(reshape(permute(x, px), Dims{nb, nx, ni}),
-                 reshape(permute(y, py), Dims{nb, ni, ny}));
+  Tensor z =
+      bmm(reshape(permute(x, px), Dims{nb, nx, ni}), reshape(permute(y, py), Dims{nb, ni, ny}));
   Dims from = batch;
   append(from, only_x), append(from, inner), append(from, only_y);
   for (size_t i = 0; i < from.size(); ++i) {
@@ -200,8 +205,7 @@ static Tensor einsum(const std::string& equation, const TensorList& tensors) {
         "\" is for ", e.in.size(), " tensors, got ", tensors.size());
   Order o = order_dims(e, tensors);
   TensorList operands;
-  for (size_t i = 0; i < tensors.size(); ++i)
-    operands.push_back(arrange(tensors[i], e.in[i], o));
+  for (size_t i = 0; i < tensors.size(); ++i) operands.push_back(arrange(tensors[i], e.in[i], o));
   // The last operand that has more than one element along each dim.
   std::vector<size_t> last(static_cast<size_t>(o.total), 0);
   for (size_t i = 0; i < operands.size(); ++i)

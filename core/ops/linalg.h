@@ -22,8 +22,8 @@ struct LinalgKernels {
   /// q [B, m, k] = the first k columns of the product of the reflectors in a [B, m, n].
   void (*reflect)(const Tensor& a, const Tensor& tau, const Tensor& q);
   /// det [B], its sign [B] and log |det| [B] (real) from LU factors [B, n, n].
-  void (*determinant)(const Tensor& lu, const Tensor& pivots, const Tensor& det,
-                      const Tensor& sign, const Tensor& log_abs);
+  void (*determinant)(const Tensor& lu, const Tensor& pivots, const Tensor& det, const Tensor& sign,
+                      const Tensor& log_abs);
 };
 
 namespace ops {

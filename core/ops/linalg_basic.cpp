@@ -10,8 +10,8 @@
 namespace cresset::ops {
 
 Tensor outer(const Tensor& a, const Tensor& b) {
-  CHECK(a.dim() == 1 && b.dim() == 1, Shape, "outer: expected two vectors, got shapes ",
-        a.sizes(), " and ", b.sizes());
+  CHECK(a.dim() == 1 && b.dim() == 1, Shape, "outer: expected two vectors, got shapes ", a.sizes(),
+        " and ", b.sizes());
   return mul(unsqueeze(a, 1), b);
 }
 
@@ -136,8 +136,7 @@ std::vector<std::vector<size_t>> best_splits(const TensorList& m) {
 Tensor multiply_range(const TensorList& m, const std::vector<std::vector<size_t>>& split, size_t i,
                       size_t j) {
   if (i == j) return m[i];
-  return mm(multiply_range(m, split, i, split[i][j]),
-            multiply_range(m, split, split[i][j] + 1, j));
+  return mm(multiply_range(m, split, i, split[i][j]), multiply_range(m, split, split[i][j] + 1, j));
 }
 
 Tensor multiply_chain(const TensorList& m) {
@@ -223,8 +222,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
           input1.sizes(), " and ", input2.sizes(), " differ");
   int64_t out = weight.size(0), n = weight.size(1), m = weight.size(2);
   CHECK(input1.size(-1) == n && input2.size(-1) == m, Shape, "bilinear: inputs of shapes ",
-        input1.sizes(), " and ", input2.sizes(), " do not fit a weight of shape ",
-        weight.sizes());
+        input1.sizes(), " and ", input2.sizes(), " do not fit a weight of shape ", weight.sizes());
   CHECK(!bias || (bias->dim() == 1 && bias->size(0) == out), Shape,
         "bilinear: expected bias of shape [", out, "], got ", bias->sizes());
   Dims sizes = input1.sizes();

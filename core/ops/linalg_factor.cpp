@@ -7,8 +7,7 @@
 namespace cresset {
 
 enum class QrMode : uint8_t { reduced, complete, r };
-template <>
-struct EnumNames<QrMode> {
+template <> struct EnumNames<QrMode> {
   static constexpr const char* schema = "QrMode{reduced|complete|r}";
 };
 
@@ -95,9 +94,8 @@ Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, boo
   const char* op = "linalg.solve_triangular";
   check_matrix(op, a);
   check_square(op, a);
-  CHECK(b.dim() >= 2 && b.dtype() == a.dtype(), DType, op,
-        ": expected matrices of dtype ", a.dtype(), " for B, got ", b.dtype(), " of shape ",
-        b.sizes());
+  CHECK(b.dim() >= 2 && b.dtype() == a.dtype(), DType, op, ": expected matrices of dtype ",
+        a.dtype(), " for B, got ", b.dtype(), " of shape ", b.sizes());
   CHECK(b.size(left ? -2 : -1) == a.size(-1), Shape, op, ": A of shape ", a.sizes(),
         " and B of shape ", b.sizes(), " do not fit");
   if (!left)
@@ -186,14 +184,12 @@ Triple lu_factor(const char* op, const Tensor& x, bool pivot) {
     pivots = empty(with(batch, {std::min(x.size(-2), x.size(-1))}), ints);
     info = empty(batch, ints);
     Tensor flat_info = alias(info, Dims{count_of(batch)}, Dims{1}, info.offset());
-    launch(op, x.device(), &LinalgKernels::lu, flat_batch(lu), flat_rows(pivots), flat_info,
-           pivot);
+    launch(op, x.device(), &LinalgKernels::lu, flat_batch(lu), flat_rows(pivots), flat_info, pivot);
   }
   if (wants_grad(x))
-    record("LinalgLuFactorExBackward0", lu, inputs(x),
-           [lu = save_output(lu), pivots](Backward& b) {
-             b[0] = lu_gradient(b.grad(), b(lu), pivots);
-           });
+    record("LinalgLuFactorExBackward0", lu, inputs(x), [lu = save_output(lu), pivots](Backward& b) {
+      b[0] = lu_gradient(b.grad(), b(lu), pivots);
+    });
   return {lu, pivots, info};
 }
 
@@ -427,12 +423,11 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
   return q;
 }
 
-Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left,
-             bool transposed) {
+Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left, bool transposed) {
   check_reflectors("ormqr", a, tau);
   CHECK(other.dim() == a.dim() && other.dtype() == a.dtype(), Shape,
-        "ormqr: expected other with the dims and dtype of input, got ", other.dtype(),
-        " of shape ", other.sizes());
+        "ormqr: expected other with the dims and dtype of input, got ", other.dtype(), " of shape ",
+        other.sizes());
   CHECK(other.size(left ? -2 : -1) == a.size(-2), Shape, "ormqr: reflectors of shape ", a.sizes(),
         " do not fit other of shape ", other.sizes());
   if (a.numel() == 0 || tau.numel() == 0) return clone(other, int64_t{0});

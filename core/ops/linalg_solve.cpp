@@ -103,9 +103,8 @@ Tensor linalg_tensorsolve(const Tensor& a, const Tensor& b, const std::optional<
   CHECK(unknowns == b.numel() && m.numel() == unknowns * unknowns, Shape,
         "linalg.tensorsolve: A of shape ", a.sizes(), " and B of shape ", b.sizes(),
         " do not make a square system");
-  return reshape(linalg_solve(reshape(m, Dims{unknowns, unknowns}), reshape(b, Dims{unknowns}),
-                              true),
-                 sizes);
+  return reshape(
+      linalg_solve(reshape(m, Dims{unknowns, unknowns}), reshape(b, Dims{unknowns}), true), sizes);
 }
 
 // ---- determinants
@@ -178,8 +177,7 @@ Pair linalg_slogdet(const Tensor& a) {
     record("LinalgSlogdetBackward0", std::span<const Tensor>(ys), inputs(a),
            [a = save(a), sign = save_output(r.sign, 0)](Backward& b) {
              Tensor g = b.grad(1);
-             if (b(a).is_complex())
-               g = make_complex(g, neg(imag(mul(conj(b.grad(0)), b(sign)))));
+             if (b(a).is_complex()) g = make_complex(g, neg(imag(mul(conj(b.grad(0)), b(sign)))));
              b[0] = scale_matrices(g, adjoint(linalg_inv(b(a))));
            });
   }

@@ -57,8 +57,8 @@ Tensor mm(const Tensor& a, const Tensor& b) {
 Tensor bmm(const Tensor& a, const Tensor& b) {
   CHECK(a.dim() == 3 && b.dim() == 3, Shape, "bmm: expected two batches of matrices, got shapes ",
         a.sizes(), " and ", b.sizes());
-  CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), Shape, "bmm: shapes ", a.sizes(),
-        " and ", b.sizes(), " cannot be multiplied");
+  CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), Shape, "bmm: shapes ", a.sizes(), " and ",
+        b.sizes(), " cannot be multiplied");
   check_matrices("bmm", a, b);
   Tensor c = empty(Dims{a.size(0), a.size(1), b.size(2)}, options_of(a));
   matrix_product("bmm", a, b, c, 1, 0);
@@ -114,8 +114,7 @@ Tensor fold_rows(const Tensor& a, const Tensor& b) {
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   CHECK(a.dim() > 0 && b.dim() > 0, Shape,
-        "matmul: expected tensors of at least one dim, got shapes ", a.sizes(), " and ",
-        b.sizes());
+        "matmul: expected tensors of at least one dim, got shapes ", a.sizes(), " and ", b.sizes());
   int64_t inner = b.dim() == 1 ? b.size(0) : b.size(-2);
   CHECK(a.size(-1) == inner, Shape, "matmul: shapes ", a.sizes(), " and ", b.sizes(),
         " cannot be multiplied: sizes ", a.size(-1), " and ", inner, " differ");

@@ -19,8 +19,8 @@ void check_addend(const char* op, const Tensor& self, const Tensor& a, const Dim
                   const Scalar& beta, const Scalar& alpha) {
   CHECK(self.dtype() == a.dtype(), DType, op, ": expected self of dtype ", a.dtype(), ", got ",
         self.dtype());
-  CHECK(self.device() == a.device(), Device, op, ": expected self on device ", a.device(),
-        ", got ", self.device());
+  CHECK(self.device() == a.device(), Device, op, ": expected self on device ", a.device(), ", got ",
+        self.device());
   CHECK(self.dim() <= static_cast<int64_t>(sizes.size()) &&
             broadcast_shapes(op, self.sizes(), sizes) == sizes,
         Shape, op, ": self of shape ", self.sizes(), " does not broadcast to ", sizes);
@@ -39,8 +39,8 @@ void check_addmm(const char* op, const Tensor& self, const Tensor& a, const Tens
 
 void check_baddbmm(const char* op, const Tensor& self, const Tensor& a, const Tensor& b,
                    const Scalar& beta, const Scalar& alpha) {
-  CHECK(a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1), Shape,
-        op, ": expected two batches of matrices that can be multiplied, got shapes ", a.sizes(),
+  CHECK(a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1), Shape, op,
+        ": expected two batches of matrices that can be multiplied, got shapes ", a.sizes(),
         " and ", b.sizes());
   check_matrices(op, a, b);
   check_addend(op, self, a, Dims{a.size(0), a.size(1), b.size(2)}, beta, alpha);
@@ -173,46 +173,36 @@ Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar&
 }
 
 OP_TABLE(matmul_add) = {
-    op<addmm>(
-        "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
-        "Tensor",
-        "torch method", "beta self + alpha (mat1 @ mat2)."),
-    op<baddbmm>(
-        "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
-        "alpha=1) -> Tensor",
-        "torch method", "beta self + alpha (batch1 @ batch2) of batches of matrices."),
-    op<addbmm>(
-        "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
-        "alpha=1) -> Tensor",
-        "torch method", "beta self + alpha times the sum of batch1 @ batch2."),
-    op<addmv>(
-        "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> "
-        "Tensor",
-        "torch method", "beta self + alpha (mat @ vec)."),
-    op<addr>(
-        "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> "
-        "Tensor",
-        "torch method", "beta self + alpha times the outer product of two vectors."),
-    op<addmm_>(
-        "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
-        "alpha=1) -> Tensor(a!)",
-        "method", "addmm() in place."),
-    op<baddbmm_>(
-        "baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
-        "alpha=1) -> Tensor(a!)",
-        "method", "baddbmm() in place."),
-    op<addbmm_>(
-        "addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
-        "alpha=1) -> Tensor(a!)",
-        "method", "addbmm() in place."),
-    op<addmv_>(
-        "addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) "
-        "-> Tensor(a!)",
-        "method", "addmv() in place."),
-    op<addr_>(
-        "addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar "
-        "alpha=1) -> Tensor(a!)",
-        "method", "addr() in place."),
+    op<addmm>("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
+              "Tensor",
+              "torch method", "beta self + alpha (mat1 @ mat2)."),
+    op<baddbmm>("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+                "alpha=1) -> Tensor",
+                "torch method", "beta self + alpha (batch1 @ batch2) of batches of matrices."),
+    op<addbmm>("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+               "alpha=1) -> Tensor",
+               "torch method", "beta self + alpha times the sum of batch1 @ batch2."),
+    op<addmv>("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> "
+              "Tensor",
+              "torch method", "beta self + alpha (mat @ vec)."),
+    op<addr>("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> "
+             "Tensor",
+             "torch method", "beta self + alpha times the outer product of two vectors."),
+    op<addmm_>("addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
+               "alpha=1) -> Tensor(a!)",
+               "method", "addmm() in place."),
+    op<baddbmm_>("baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+                 "alpha=1) -> Tensor(a!)",
+                 "method", "baddbmm() in place."),
+    op<addbmm_>("addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+                "alpha=1) -> Tensor(a!)",
+                "method", "addbmm() in place."),
+    op<addmv_>("addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) "
+               "-> Tensor(a!)",
+               "method", "addmv() in place."),
+    op<addr_>("addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar "
+              "alpha=1) -> Tensor(a!)",
+              "method", "addr() in place."),
 };
 OP_TABLE_END(matmul_add);
 

@@ -138,9 +138,8 @@ Tensor avg_over(const char* op, const Tensor& x, const WindowsRef& p, const Dims
     y = to_dtype(y, x.dtype());
   }
   if (wants_grad(x))
-    record("AvgPoolBackward0", y, inputs(x), [op, p, from = x.sizes()](Backward& b) {
-      b[0] = avg_spread(op, b.grad(), p, from);
-    });
+    record("AvgPoolBackward0", y, inputs(x),
+           [op, p, from = x.sizes()](Backward& b) { b[0] = avg_spread(op, b.grad(), p, from); });
   return y;
 }
 
@@ -156,9 +155,8 @@ Tensor avg_spread(const char* op, const Tensor& g, const WindowsRef& p, const Di
     x = to_dtype(x, g.dtype());
   }
   if (wants_grad(g))
-    record("AvgPoolBackwardBackward0", x, inputs(g), [op, p, from = g.sizes()](Backward& b) {
-      b[0] = avg_over(op, b.grad(), p, from);
-    });
+    record("AvgPoolBackwardBackward0", x, inputs(g),
+           [op, p, from = g.sizes()](Backward& b) { b[0] = avg_over(op, b.grad(), p, from); });
   return x;
 }
 
@@ -198,8 +196,8 @@ Tensor avg_pool3d(const Tensor& x, const Dims& kernel_size, const OptDims& strid
 
 Dims adaptive_size(const char* op, const Tensor& x, const Dims& output_size, size_t rank) {
   check_pool_input(op, x, rank, true);
-  CHECK(output_size.size() == rank, Value, op, ": expected output_size of ", rank,
-        " numbers, got ", output_size);
+  CHECK(output_size.size() == rank, Value, op, ": expected output_size of ", rank, " numbers, got ",
+        output_size);
   return output_size;
 }
 
@@ -210,8 +208,7 @@ Tensor adaptive_avg(const char* op, const Tensor& x, const Dims& output_size) {
   auto p = std::make_shared<const PoolWindows>(adaptive_windows(op, x, out));
   return avg_over(op, x, p, pooled_sizes(x, *p, rank));
 }
-template <size_t rank>
-Pair adaptive_max(const char* op, const Tensor& x, const Dims& output_size) {
+template <size_t rank> Pair adaptive_max(const char* op, const Tensor& x, const Dims& output_size) {
   Dims out = adaptive_size(op, x, output_size, rank);
   return max_over(op, x, adaptive_windows(op, x, out), rank);
 }
@@ -273,9 +270,8 @@ Tensor max_unpool(const char* op, const Tensor& x, const Tensor& indices, const 
     y = to_dtype(y, x.dtype());
   }
   if (wants_grad(x))
-    record("MaxUnpoolBackward0", y, inputs(x), [at](Backward& b) {
-      b[0] = gather_planes(b.grad(), at, static_cast<int64_t>(rank));
-    });
+    record("MaxUnpoolBackward0", y, inputs(x),
+           [at](Backward& b) { b[0] = gather_planes(b.grad(), at, static_cast<int64_t>(rank)); });
   return y;
 }
 
@@ -326,20 +322,17 @@ OP_TABLE(pool) = {
         "int[2]? stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> "
         "Tensor",
         "torch", "The gradient of max_pool2d."),
-    op<avg_pool1d>(
-        "avg_pool1d(Tensor self, int[1] kernel_size, int[1]? stride=None, int[1] "
-        "padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
-        "torch nn", "Means of windows of [N, C, L]."),
-    op<avg_pool2d>(
-        "avg_pool2d(Tensor self, int[2] kernel_size, int[2]? stride=None, int[2] "
-        "padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
-        "divisor_override=None) -> Tensor",
-        "nn", "Means of windows of [N, C, H, W]."),
-    op<avg_pool3d>(
-        "avg_pool3d(Tensor self, int[3] kernel_size, int[3]? stride=None, int[3] "
-        "padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
-        "divisor_override=None) -> Tensor",
-        "nn", "Means of windows of [N, C, D, H, W]."),
+    op<avg_pool1d>("avg_pool1d(Tensor self, int[1] kernel_size, int[1]? stride=None, int[1] "
+                   "padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+                   "torch nn", "Means of windows of [N, C, L]."),
+    op<avg_pool2d>("avg_pool2d(Tensor self, int[2] kernel_size, int[2]? stride=None, int[2] "
+                   "padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
+                   "divisor_override=None) -> Tensor",
+                   "nn", "Means of windows of [N, C, H, W]."),
+    op<avg_pool3d>("avg_pool3d(Tensor self, int[3] kernel_size, int[3]? stride=None, int[3] "
+                   "padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
+                   "divisor_override=None) -> Tensor",
+                   "nn", "Means of windows of [N, C, D, H, W]."),
     op<adaptive_avg_pool1d>("_adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
                             "private", "Means of output_size parts of [N, C, L]."),
     op<adaptive_avg_pool2d>("_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
@@ -355,18 +348,15 @@ OP_TABLE(pool) = {
     op<adaptive_max_pool3d>("_adaptive_max_pool3d(Tensor self, int[3] output_size) -> "
                             "(Tensor output, Tensor indices)",
                             "private", "Maxima of output_size parts, and where they are."),
-    op<max_unpool1d>(
-        "max_unpool1d(Tensor self, Tensor indices, int[1] kernel_size, int[1]? "
-        "stride=None, int[1] padding=0, int[1]? output_size=None) -> Tensor",
-        "nn", "Maxima of [N, C, L] put back, zeros between."),
-    op<max_unpool2d>(
-        "max_unpool2d(Tensor self, Tensor indices, int[2] kernel_size, int[2]? "
-        "stride=None, int[2] padding=0, int[2]? output_size=None) -> Tensor",
-        "nn", "Maxima of [N, C, H, W] put back, zeros between."),
-    op<max_unpool3d>(
-        "max_unpool3d(Tensor self, Tensor indices, int[3] kernel_size, int[3]? "
-        "stride=None, int[3] padding=0, int[3]? output_size=None) -> Tensor",
-        "nn", "Maxima of [N, C, D, H, W] put back, zeros between."),
+    op<max_unpool1d>("max_unpool1d(Tensor self, Tensor indices, int[1] kernel_size, int[1]? "
+                     "stride=None, int[1] padding=0, int[1]? output_size=None) -> Tensor",
+                     "nn", "Maxima of [N, C, L] put back, zeros between."),
+    op<max_unpool2d>("max_unpool2d(Tensor self, Tensor indices, int[2] kernel_size, int[2]? "
+                     "stride=None, int[2] padding=0, int[2]? output_size=None) -> Tensor",
+                     "nn", "Maxima of [N, C, H, W] put back, zeros between."),
+    op<max_unpool3d>("max_unpool3d(Tensor self, Tensor indices, int[3] kernel_size, int[3]? "
+                     "stride=None, int[3] padding=0, int[3]? output_size=None) -> Tensor",
+                     "nn", "Maxima of [N, C, D, H, W] put back, zeros between."),
 };
 OP_TABLE_END(pool);
 

@@ -77,18 +77,29 @@ PoolWindows equal_windows(const char* op, const Tensor& x, const PoolArgs& a) {
     auto get = [&](const Dims& v, size_t d, int64_t other) {
       return rank + d >= 2 ? v[rank + d - 2] : other;
     };
-    p.shape = {.planes = p.planes, .h = p.in[1], .w = p.in[2],
-               .kh = get(a.kernel, 0, 1), .kw = get(a.kernel, 1, 1),
-               .oh = p.out[1], .ow = p.out[2],
-               .stride_h = get(a.stride, 0, 1), .stride_w = get(a.stride, 1, 1),
-               .pad_h = get(a.padding, 0, 0), .pad_w = get(a.padding, 1, 0),
-               .dil_h = get(a.dilation, 0, 1), .dil_w = get(a.dilation, 1, 1)};
+    p.shape = {.planes = p.planes,
+               .h = p.in[1],
+               .w = p.in[2],
+               .kh = get(a.kernel, 0, 1),
+               .kw = get(a.kernel, 1, 1),
+               .oh = p.out[1],
+               .ow = p.out[2],
+               .stride_h = get(a.stride, 0, 1),
+               .stride_w = get(a.stride, 1, 1),
+               .pad_h = get(a.padding, 0, 0),
+               .pad_w = get(a.padding, 1, 0),
+               .dil_h = get(a.dilation, 0, 1),
+               .dil_w = get(a.dilation, 1, 1)};
     p.divisor = {a.count_include_pad, a.divisor_override};
     return p;
   }
   for (size_t d = 0; d < 3; ++d)
-    p.axis[d] = {.in = p.in[d], .out = p.out[d], .kernel = a.kernel[d], .stride = a.stride[d],
-                 .pad = a.padding[d], .dilation = a.dilation[d],
+    p.axis[d] = {.in = p.in[d],
+                 .out = p.out[d],
+                 .kernel = a.kernel[d],
+                 .stride = a.stride[d],
+                 .pad = a.padding[d],
+                 .dilation = a.dilation[d],
                  .count_include_pad = a.count_include_pad};
   return p;
 }
@@ -109,12 +120,20 @@ PoolWindows adaptive_windows(const char* op, const Tensor& x, const Dims& out) {
   if (even) {
     int64_t kh = p.in[1] / p.out[1], kw = p.in[2] / p.out[2];
     p.regular = true;
-    p.shape = {.planes = p.planes, .h = p.in[1], .w = p.in[2], .kh = kh, .kw = kw, .oh = p.out[1],
-               .ow = p.out[2], .stride_h = kh, .stride_w = kw, .pad_h = 0, .pad_w = 0};
+    p.shape = {.planes = p.planes,
+               .h = p.in[1],
+               .w = p.in[2],
+               .kh = kh,
+               .kw = kw,
+               .oh = p.out[1],
+               .ow = p.out[2],
+               .stride_h = kh,
+               .stride_w = kw,
+               .pad_h = 0,
+               .pad_w = 0};
     return p;
   }
-  for (size_t d = 0; d < 3; ++d)
-    p.axis[d] = {.in = p.in[d], .out = p.out[d], .adaptive = true};
+  for (size_t d = 0; d < 3; ++d) p.axis[d] = {.in = p.in[d], .out = p.out[d], .adaptive = true};
   return p;
 }
 

@@ -176,7 +176,8 @@ function writeArgs(op) {
       fixed += width;
     } else {
       const call = writeList(arg, op, at(fixed));
-      lines.push(moving ? `$p = ${call};` : `let $p = ${call};`);
+      const last = arg === op.args.at(-1);
+      lines.push(last ? `${call};` : moving ? `$p = ${call};` : `let $p = ${call};`);
       moving = true;
       fixed = 0;
     }

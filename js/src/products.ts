@@ -41,7 +41,12 @@ export function tensordot(
     }
     const count = Array.from({ length: given }, (_, i) => i);
     const first = self.dim() - given;
-    return ops._tensordot(self, other, count.map((i) => first + i), count);
+    return ops._tensordot(
+      self,
+      other,
+      count.map((i) => first + i),
+      count,
+    );
   }
   if (!Array.isArray(given) || given.length !== 2) {
     throw new TypeError_("tensordot: expected a number or two lists of dims");

@@ -6,7 +6,10 @@ import { gradcheck, gradgradcheck } from "../../js/src/gradcheck.js";
 
 const F = torch.nn.functional;
 const range = (n: number, ...shape: number[]) =>
-  torch.arange(1, n + 1).to(torch.float64).view(shape);
+  torch
+    .arange(1, n + 1)
+    .to(torch.float64)
+    .view(shape);
 
 describe("convolutions", () => {
   test("every spelling of the arguments gives one result", () => {

@@ -181,7 +181,7 @@ describe("sorting and searching", () => {
     const x = tensor([2, NaN, -0, 0, 1, NaN]);
     expect(values(x.sort({ stable: true }).indices)).toEqual([2, 3, 4, 0, 1, 5]);
     expect(values(x.sort({ descending: true, stable: true }).indices)).toEqual([1, 5, 0, 4, 2, 3]);
-    expect(values(x.topk(2).indices).sort()).toEqual([1, 5]);
+    expect([...(x.topk(2).indices.tolist() as number[])].sort()).toEqual([1, 5]);
     expect(values(x.median())).toBeNaN();
     expect(values(torch.nanmedian(x))).toBe(0);
   });

@@ -24,9 +24,18 @@ describe("products", () => {
   test("beta 0 does not read self", () => {
     const nan = torch.full([2, 2], NaN);
     const one = torch.ones([2, 2]);
-    expect(torch.addmm(nan, one, one, { beta: 0 }).tolist()).toEqual([[2, 2], [2, 2]]);
-    expect(nan.addmm_(one, one, { beta: 0 }).tolist()).toEqual([[2, 2], [2, 2]]);
-    expect(one.addmm_(one, one).tolist()).toEqual([[3, 3], [3, 3]]);
+    expect(torch.addmm(nan, one, one, { beta: 0 }).tolist()).toEqual([
+      [2, 2],
+      [2, 2],
+    ]);
+    expect(nan.addmm_(one, one, { beta: 0 }).tolist()).toEqual([
+      [2, 2],
+      [2, 2],
+    ]);
+    expect(one.addmm_(one, one).tolist()).toEqual([
+      [3, 3],
+      [3, 3],
+    ]);
   });
 
   test("einsum: diagonals, ellipsis, implicit output, broadcasting", () => {
@@ -49,14 +58,22 @@ describe("products", () => {
     const a = random(3, 3);
     close(linalg.matrixPower(a, -2), linalg.inv(a.matmul(a)));
     close(linalg.multiDot([a, a, a]), linalg.matrixPower(a, 3));
-    expect(linalg.matrixPower(a, 0).tolist()).toEqual([[1, 0, 0], [0, 1, 0], [0, 0, 1]]);
+    expect(linalg.matrixPower(a, 0).tolist()).toEqual([
+      [1, 0, 0],
+      [0, 1, 0],
+      [0, 0, 1],
+    ]);
   });
 });
 
 describe("factorizations", () => {
   test("give the matrix back", () => {
     torch.manualSeed(1);
-    for (const [m, n] of [[4, 4], [5, 3], [3, 5]] as const) {
+    for (const [m, n] of [
+      [4, 4],
+      [5, 3],
+      [3, 5],
+    ] as const) {
       const a = torch.randn([2, m, n], f64);
       const { P, L, U } = linalg.lu(a);
       close(P.matmul(L).matmul(U), a);
@@ -86,12 +103,33 @@ describe("factorizations", () => {
   });
 
   test("a singular matrix is an error, or told by info; its determinant has cofactors", () => {
-    const a = torch.tensor([[1, 2], [2, 4]], { ...f64, requiresGrad: true });
+    const a = torch.tensor(
+      [
+        [1, 2],
+        [2, 4],
+      ],
+      { ...f64, requiresGrad: true },
+    );
     expect(() => linalg.inv(a)).toThrow(/linalg.inv: matrix 0 of the batch is singular/);
     expect(linalg.invEx(a.detach()).info.item()).toBe(2);
     linalg.det(a).backward();
-    close(a.grad!, torch.tensor([[4, -2], [-2, 1]], f64));
-    const bad = torch.tensor([[1, 2], [2, 1]], f64);
+    close(
+      a.grad!,
+      torch.tensor(
+        [
+          [4, -2],
+          [-2, 1],
+        ],
+        f64,
+      ),
+    );
+    const bad = torch.tensor(
+      [
+        [1, 2],
+        [2, 1],
+      ],
+      f64,
+    );
     expect(() => linalg.cholesky(bad)).toThrow(/not positive definite/);
   });
 });

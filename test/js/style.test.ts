@@ -79,7 +79,14 @@ test("no rule lines or banners stand in comments", () => {
 
 test("macros are those of row tables and the checks", () => {
   const tables = files.filter(({ extension }) => extension === ".def").map(({ text }) => text);
-  const known = new Set(["CHECK", "ASSERT", "CUDA_CHECK", "NAPI_VERSION", "OP_TABLE", "OP_TABLE_END"]);
+  const known = new Set([
+    "CHECK",
+    "ASSERT",
+    "CUDA_CHECK",
+    "NAPI_VERSION",
+    "OP_TABLE",
+    "OP_TABLE_END",
+  ]);
   const usedByTables = (macro: string) => tables.some((text) => text.includes(macro));
   const odd = among(cpp).flatMap(({ name, text }) => {
     const readsTable = /#include "[^"]*\.def"/.test(text);

@@ -81,12 +81,6 @@ const adapted: Record<string, Call> = {
   einsum: swapped("einsum"),
   "linalg.lstsq.grad_oriented": (args, kwargs) =>
     [...(call("linalg.lstsq", args, kwargs) as Iterable<unknown>)].slice(0, 2),
-  max_pool2d_with_indices_backward: ([input], { returnIndices: _, ...kwargs }) => {
-    const pooled = call("nn.functional.maxPool2d", [input], { ...kwargs, returnIndices: true });
-    const [output, indices] = pooled as [unknown, unknown];
-    const gradOutput = call("onesLike", [output], {});
-    return call("maxPool2dWithIndicesBackward", [gradOutput, input], { ...kwargs, indices });
-  },
   "linalg.pinv.singular": ([a, b]) => call("linalg.pinv", [times(a, b)], {}),
   max_pool2d_with_indices_backward: poolBackward,
   "nn.functional.embedding": swapped("nn.functional.embedding"),

@@ -93,15 +93,8 @@ export interface MaxPool {
     ceilMode?: boolean,
     returnIndices?: false,
   ): Tensor;
-  (
-    input: Tensor,
-    kernelSize: Size,
-    options: MaxPoolOptions & { returnIndices?: false },
-  ): Tensor;
-  (
-    input: Tensor,
-    options: { kernelSize: Size; returnIndices?: false } & MaxPoolOptions,
-  ): Tensor;
+  (input: Tensor, kernelSize: Size, options: MaxPoolOptions & { returnIndices?: false }): Tensor;
+  (input: Tensor, options: { kernelSize: Size; returnIndices?: false } & MaxPoolOptions): Tensor;
 }
 export type Pooled = [output: Tensor, indices: Tensor];
 

@@ -48,12 +48,9 @@ function adaptiveMax(
   pool: (x: Tensor, size: number[]) => Iterable<Tensor>,
 ): AdaptiveMaxPool {
   return ((input: Tensor, ...args: unknown[]): Tensor | Pair => {
-    const o = bind<{ outputSize: OutputSize; returnIndices: boolean }>(
-      name,
-      args,
-      ["outputSize"],
-      { returnIndices: false },
-    );
+    const o = bind<{ outputSize: OutputSize; returnIndices: boolean }>(name, args, ["outputSize"], {
+      returnIndices: false,
+    });
     const size = outputSizes(name, input, o.outputSize, rank);
     const [output, indices] = pool(input, size) as unknown as Pair;
     return o.returnIndices ? [output, indices] : output;
@@ -94,7 +91,11 @@ function lpPool(name: string, rank: number, avgPool: AvgPool) {
     const stride = o.stride === null ? kernel : tuple(o.stride, rank);
     const mean = avgPool(input.pow(normType), kernel, stride, [0], o.ceilMode);
     const count = kernel.reduce((a, b) => a * b, 1);
-    return mean.sign().mul(mean.abs().relu()).mul(count).pow(1 / normType);
+    return mean
+      .sign()
+      .mul(mean.abs().relu())
+      .mul(count)
+      .pow(1 / normType);
   };
 }
 
