@@ -31,7 +31,7 @@ class GraphTask {
       if (roots_[i].node) deliver(roots_[i], grads[i]);
     for (const Edge& r : roots_)
       if (r.node && state(r.node.get()).waiting == 0) push(r.node.get());
-    std::vector<Tensor> out;
+    PoolVector<Tensor> out;
     while (!ready_.empty()) {
       Ref<Node> node(ready_.top().second);
       ready_.pop();
@@ -51,7 +51,7 @@ class GraphTask {
     int64_t waiting = 0;
     bool needed = true;
     bool queued = false;
-    std::vector<Tensor> grads;
+    PoolVector<Tensor> grads;
   };
   struct Capture {
     Node* node;
@@ -78,7 +78,7 @@ class GraphTask {
   }
 
   void count_dependencies() {
-    std::vector<Node*> stack;
+    PoolVector<Node*> stack;
     for (const Edge& r : roots_)
       if (r.node && visit(r.node.get())) stack.push_back(r.node.get());
     while (!stack.empty()) {
@@ -149,7 +149,7 @@ class GraphTask {
     return ops::to_dtype(r, want.dtype);
   }
 
-  void run_hooks(Node& node, std::vector<Tensor>& grads) {
+  void run_hooks(Node& node, PoolVector<Tensor>& grads) {
     for (auto& [output, hook] : node.hooks) {
       if (!grads[output].defined()) continue;
       Tensor replaced = hook(grads[output]);
@@ -162,9 +162,9 @@ class GraphTask {
     }
   }
 
-  void run_node(Node& node, std::vector<Tensor>& out) {
+  void run_node(Node& node, PoolVector<Tensor>& out) {
     State& s = state(&node);
-    std::vector<Tensor> grads = std::move(s.grads);
+    PoolVector<Tensor> grads = std::move(s.grads);
     grads.resize(node.outputs.size());
     if (!node.hooks.empty() || !node.retained.empty()) run_hooks(node, grads);
     for (Capture& c : captures_)
@@ -196,11 +196,12 @@ class GraphTask {
   bool accumulate_;
   bool nested_ = false;
   BackwardOptions options_;
-  std::vector<Edge> roots_;
+  PoolVector<Edge> roots_;
   std::vector<Capture> captures_;
   std::vector<Ref<Node>> held_;
-  std::vector<State> states_;
-  std::priority_queue<std::pair<uint64_t, Node*>> ready_;
+  PoolVector<State> states_;
+  using Ready = std::pair<uint64_t, Node*>;
+  std::priority_queue<Ready, PoolVector<Ready>> ready_;
 };
 
 std::vector<Tensor> root_gradients(const char* op, std::span<const Tensor> roots,

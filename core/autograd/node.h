@@ -45,8 +45,8 @@ class Node : public RefCounted {
   /// PyTorch runs later recorded nodes first.
   uint64_t sequence() const { return sequence_; }
 
-  std::vector<Edge> next;
-  std::vector<OutputInfo> outputs;
+  PoolVector<Edge> next;
+  PoolVector<OutputInfo> outputs;
   std::vector<std::pair<uint32_t, GradientHook>> hooks;
   /// Non-leaf tensors that asked to keep their gradient, by output.
   std::vector<std::pair<uint32_t, TensorImpl*>> retained;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "core/cpu/convert.h"
 #include "core/cpu/parallel.h"
@@ -45,11 +46,19 @@ struct Job : LoopRun {
   Lane& out() { return lanes[inputs]; }
 };
 
-struct Scratch {
+/// Room for one block of every operand, and for ragged ends.
+struct Buffers {
   alignas(64) char buffer[max_operands][(block + loop_block) * cell];
   alignas(64) char tail[max_operands][loop_block * cell];
 };
-thread_local Scratch scratch;
+
+// On the heap: a large thread-local object would make every thread-local access of this library
+// a call.
+Buffers& scratch() {
+  thread_local std::unique_ptr<Buffers> buffers;
+  if (!buffers) buffers = std::make_unique<Buffers>();
+  return *buffers;
+}
 
 void* address(Lane& l, int64_t element) { return l.data + element * static_cast<int64_t>(l.size); }
 
@@ -225,7 +234,7 @@ void run_loop(const LoopRun& run, const void* const* in, void* out, int64_t n, c
   if (all_padded && whole < n) whole += loop_block;
   if (whole) run.loop(in, out, run.params, whole);
   if (whole >= n) return;
-  Scratch& buffers = scratch;
+  Buffers& buffers = scratch();
   const void* tail_in[max_operands];
   size_t rest = static_cast<size_t>(n - whole) * run.width;
   size_t skip = static_cast<size_t>(whole) * run.width;
@@ -259,8 +268,8 @@ bool prepare_sources(Job& job, Sources& s, int64_t lo, int64_t hi) {
       continue;
     }
     int64_t cells = (hi - lo + loop_block - 1) / loop_block * loop_block;
-    fill_cells(scratch.buffer[k], l.number, job.width, std::min(block, cells));
-    s.in[k] = scratch.buffer[k];
+    fill_cells(scratch().buffer[k], l.number, job.width, std::min(block, cells));
+    s.in[k] = scratch().buffer[k];
     s.padded[k] = true;
     one_go &= hi - lo <= block;
   }
@@ -274,8 +283,8 @@ void locate_sources(Job& job, Sources& s, const Cursor& c, int64_t n) {
     Lane& l = job.lanes[k];
     if (!l.used || l.constant) continue;
     s.padded[k] = !(one_run && l.direct && l.strides[0] == 1);
-    if (s.padded[k]) gather(job, l, c, n, scratch.buffer[k]);
-    s.in[k] = s.padded[k] ? scratch.buffer[k] : address(l, c.element(l));
+    if (s.padded[k]) gather(job, l, c, n, scratch().buffer[k]);
+    s.in[k] = s.padded[k] ? scratch().buffer[k] : address(l, c.element(l));
   }
 }
 
@@ -284,7 +293,7 @@ void run_block(Job& job, Sources& s, const Cursor& c, int64_t n) {
   Lane& o = job.out();
   locate_sources(job, s, c, n);
   bool direct = o.direct && o.strides[0] == 1 && c.at[0] + n <= job.shape[0];
-  char* buffer = scratch.buffer[job.inputs];
+  char* buffer = scratch().buffer[job.inputs];
   void* out = direct ? address(o, c.element(o)) : buffer;
   if (job.loop)
     run_loop(job, s.in, out, n, s.padded, !direct);
@@ -358,23 +367,41 @@ void run(Job& job, std::span<const Operand* const> in, const Tensor& out) {
   parallel_for(0, job.total, grain, [&](int64_t lo, int64_t hi) { run_range(job, lo, hi); });
 }
 
-// The common case without a job: contiguous operands of the compute type and one shape.
+// Whether every index of a tensor is the same element: an expanded number.
+bool is_constant(const Tensor& t) {
+  for (size_t d = 0; d < t.sizes().size(); ++d)
+    if (t.sizes()[d] != 1 && t.strides()[d] != 0) return false;
+  return true;
+}
+
+// The common case without a job: contiguous operands of the compute type and one shape, and
+// numbers as long as the tensors are small.
 bool run_contiguous(const LoopRun& run, const RowCall& call) {
   const Tensor& out = *call.out;
-  DType dtype = memory_dtype(call.compute);
-  int64_t n = out.numel();
-  if (out.dtype() != dtype || !out.is_contiguous()) return false;
+  const DType dtype = memory_dtype(call.compute);
+  const int64_t n = out.numel();
+  if (out.dtype() != dtype || !out.is_contiguous() || n == 0) return false;
   const char* in[max_operands] = {};
+  bool padded[max_operands] = {};
   for (size_t k = 0; k < call.in.size(); ++k) {
     if (!call.in[k]) continue;
-    if (!call.in[k]->is_tensor()) return false;
-    const Tensor& t = call.in[k]->tensor();
-    if (t.dtype() != dtype || !same_layout(t, out)) return false;
-    in[k] = static_cast<const char*>(t.data());
+    const Operand& o = *call.in[k];
+    if (o.is_tensor() && o.tensor().dtype() != dtype) return false;
+    if (o.is_tensor() && same_layout(o.tensor(), out)) {
+      in[k] = static_cast<const char*>(o.tensor().data());
+      continue;
+    }
+    if (n > block || (o.is_tensor() && !is_constant(o.tensor()))) return false;
+    Lane number;
+    if (!o.is_tensor()) set_number(number, o.scalar(), call.compute);
+    const void* value = o.is_tensor() ? o.tensor().data() : static_cast<void*>(number.number);
+    char* cells = scratch().buffer[k];
+    fill_cells(cells, value, run.width, (n + loop_block - 1) / loop_block * loop_block);
+    in[k] = cells;
+    padded[k] = true;
   }
   char* to = static_cast<char*>(out.data());
   parallel_for(0, n, grain, [&](int64_t lo, int64_t hi) {
-    constexpr bool padded[max_operands] = {};
     const void* from[max_operands];
     size_t skip = static_cast<size_t>(lo) * run.width;
     for (int k = 0; k < run.inputs; ++k) from[k] = in[k] ? in[k] + skip : nullptr;

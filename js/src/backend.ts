@@ -50,9 +50,9 @@ function load(): Backend {
       `cresset: no native core was found (looked for ${looked}); run "npm run build"`,
     );
   }
-  // OpenMP reads this when it is loaded: threads that spin while they wait starve each other
-  // wherever the cores are shared.
-  if (!process.env["GOMP_SPINCOUNT"]) process.env["OMP_WAIT_POLICY"] ??= "passive";
+  // OpenMP reads this when it is loaded. Idle threads spin for some microseconds, which catches
+  // the next operator of a training step, and then sleep, which leaves shared cores to others.
+  if (!process.env["OMP_WAIT_POLICY"]) process.env["GOMP_SPINCOUNT"] ??= "20000";
   return require(found) as Backend;
 }
 
