@@ -1,6 +1,8 @@
 // The Node-API binding: calls by operator number through the frame, and the memory policy.
 #include <node_api.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -9,7 +11,7 @@
 
 namespace {
 
-constexpr double default_budget = 128.0 * 1024 * 1024;
+constexpr double default_budget = 64.0 * 1024 * 1024;
 constexpr size_t max_young = 4096;
 
 /// A tensor id and the weak reference to the JavaScript object that holds it.
@@ -28,6 +30,8 @@ struct Realm {
   std::vector<Held> young, old;
   double budget = default_budget, floor = default_budget;
   bool collecting = false;
+  std::chrono::steady_clock::time_point last_sweep = {};
+  std::chrono::steady_clock::duration sweep_cost = std::chrono::microseconds(250);
   uint64_t minor_collections = 0, full_collections = 0;
 };
 
@@ -101,11 +105,8 @@ double allocated() {
   return m.allocated;
 }
 
-void collect(Realm& r, bool full) {
-  if (r.collecting) return;
-  r.collecting = true;
-  napi_handle_scope scope;
-  napi_open_handle_scope(r.env, &scope);
+// Asks for a scavenge and, if most bytes or handles survive it, a full collection.
+void collect_and_sweep(Realm& r, bool full) {
   double before = allocated();
   size_t handles = r.young.size() + r.old.size();
   if (!full) {
@@ -114,8 +115,8 @@ void collect(Realm& r, bool full) {
     sweep(r, r.young, true);
     bool bytes_stay = before > r.budget && allocated() > 0.75 * before;
     bool handles_stay =
-        r.young.size() + r.old.size() > handles - handles / 4 && handles > max_young;
-    full = bytes_stay || (handles_stay && r.young.size() > max_young / 2);
+        r.young.size() > max_young / 2 && r.young.size() + r.old.size() > handles - handles / 4;
+    full = bytes_stay || handles_stay;
   }
   if (full) {
     ++r.full_collections;
@@ -123,16 +124,37 @@ void collect(Realm& r, bool full) {
     sweep(r, r.young, true);
     sweep(r, r.old, false);
   }
+}
+
+void collect(Realm& r, bool full) {
+  if (r.collecting) return;
+  r.collecting = true;
+  napi_handle_scope scope;
+  napi_open_handle_scope(r.env, &scope);
+  auto start = std::chrono::steady_clock::now();
+  collect_and_sweep(r, full);
   double wanted = 2 * allocated();
   r.budget = wanted > r.floor ? wanted : r.floor;
   cresset_mark_sweep();
   napi_close_handle_scope(r.env, scope);
+  r.last_sweep = std::chrono::steady_clock::now();
+  // One slow collection (the first one is) says little; a row of them doubles the estimate.
+  r.sweep_cost = std::min(r.last_sweep - start, 2 * r.sweep_cost);
   r.collecting = false;
 }
 
+// Whether a sweep now would cost at most a twentieth of the time since the last one. Early sweeps
+// keep the memory in use small, and new memory is dear: its first touch costs more than most
+// kernels.
+bool is_cheap(const Realm& r) {
+  return std::chrono::steady_clock::now() - r.last_sweep >= 20 * r.sweep_cost;
+}
+
 inline void poll(Realm& r) {
-  if (cresset_bytes_since_sweep() >= r.budget || r.young.size() >= max_young) [[unlikely]]
-    collect(r, false);
+  double bytes = cresset_bytes_since_sweep();
+  if (bytes < r.floor / 4 && r.young.size() < max_young) [[likely]]
+    return;
+  if (bytes >= r.budget || r.young.size() >= max_young || is_cheap(r)) collect(r, false);
 }
 
 int32_t reclaim(int32_t attempt) {
@@ -284,7 +306,7 @@ napi_value set_hooks(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-/// collect(full): sweeps now. hint(): sweeps when a quarter of the budget has gone.
+/// collect(full): sweeps now. hint(): sweeps when a quarter of the least budget has gone.
 napi_value collect_now(napi_env env, napi_callback_info info) {
   Realm& r = realm_of(env);
   size_t argc = 1;
@@ -298,7 +320,7 @@ napi_value collect_now(napi_env env, napi_callback_info info) {
 
 napi_value hint(napi_env env, napi_callback_info) {
   Realm& r = realm_of(env);
-  if (cresset_bytes_since_sweep() >= r.budget / 4) collect(r, false);
+  if (cresset_bytes_since_sweep() >= r.floor / 4) collect(r, false);
   return nullptr;
 }
 
@@ -431,8 +453,9 @@ NAPI_MODULE_INIT() {
 
 // Note [Memory policy]
 // A tensor's JavaScript object is held by a weak reference without a finalizer, because finalizers
-// never run in a synchronous loop. When the bytes allocated since the last sweep reach the budget,
-// or young handles their limit, the collector is asked for a scavenge and the references are
-// polled: dead ones free their tensor. If most bytes survive, a full collection follows. The
-// budget is twice the live bytes, at least 128 MiB. Sweeps happen only after an operator has taken
-// its arguments out of the frame, so an object that is dead to the collector is dead to the call.
+// never run in a synchronous loop. When the bytes allocated since the last sweep reach the budget
+// (or 16 MiB, if sweeps are cheap), or young handles their limit, the collector is asked
+// for a scavenge and the references are polled: dead ones free their tensor. If most bytes survive,
+// a full collection follows. The budget is twice the live bytes, at least 64 MiB. Sweeps happen
+// only after an operator has taken its arguments out of the frame, so an object that is dead to the
+// collector is dead to the call.

@@ -20,17 +20,14 @@ struct Pooled {
 };
 
 /// Lets short vectors that live as long as a node or a call use the pool.
-template <class T>
-struct PoolAllocator {
+template <class T> struct PoolAllocator {
   using value_type = T;
   PoolAllocator() = default;
-  template <class U>
-  PoolAllocator(const PoolAllocator<U>&) {}
+  template <class U> PoolAllocator(const PoolAllocator<U>&) {}
   T* allocate(size_t n) { return static_cast<T*>(pool_allocate(n * sizeof(T))); }
   void deallocate(T* block, size_t n) noexcept { pool_free(block, n * sizeof(T)); }
   bool operator==(const PoolAllocator&) const = default;
 };
-template <class T>
-using PoolVector = std::vector<T, PoolAllocator<T>>;
+template <class T> using PoolVector = std::vector<T, PoolAllocator<T>>;
 
 }  // namespace cresset

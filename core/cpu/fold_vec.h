@@ -43,10 +43,22 @@ template <Fold f, class V> HWY_INLINE V fold_join(V a, V b) {
     return a + b;
 }
 
-/// Folds n contiguous elements. No lane adds more than 16 numbers in T; what lies above is double.
+/// Folds the lanes of a vector in double, as a tree: a chain would wait for every addition.
+template <class T, Fold f> HWY_INLINE double fold_lanes(const T* lanes) {
+  constexpr int64_t w = Vec<T>::width;
+  double parts[w];
+  for (int64_t k = 0; k < w; ++k) parts[k] = static_cast<double>(lanes[k]);
+  for (int64_t half = w / 2; half > 0; half /= 2)
+    for (int64_t k = 0; k < half; ++k) parts[k] = fold_merge(f, parts[k], parts[k + half]);
+  return parts[0];
+}
+
+/// Folds n contiguous elements. No lane adds more than 32 numbers in T; what lies above is double.
 template <class T, Fold f> HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
   using V = Vec<T>;
-  constexpr int64_t w = V::width, block = 16 * 4 * w;
+  constexpr int64_t w = V::width, block = 32 * 4 * w;
+  // The hardware's own prefetch stops at each 4 KiB; this reaches over it.
+  constexpr int64_t ahead = 4096 / static_cast<int64_t>(sizeof(T)) / w;
   const V c = V(static_cast<double>(center)), first = V(fold_identity(f));
   double total = fold_identity(f);
   int64_t i = 0;
@@ -54,6 +66,7 @@ template <class T, Fold f> HWY_INLINE double fold_row(const T* x, int64_t n, T c
     const int64_t end = i + std::min(n - i, block) / w * w;
     V a0 = first, a1 = first, a2 = first, a3 = first;
     for (; i + 4 * w <= end; i += 4 * w) {
+      for (int64_t k = 0; k < 4; ++k) __builtin_prefetch(x + i + (ahead + k) * w);
       a0 = fold_join<f>(a0, fold_map<f>(V::load(x + i), c));
       a1 = fold_join<f>(a1, fold_map<f>(V::load(x + i + w), c));
       a2 = fold_join<f>(a2, fold_map<f>(V::load(x + i + 2 * w), c));
@@ -62,9 +75,7 @@ template <class T, Fold f> HWY_INLINE double fold_row(const T* x, int64_t n, T c
     for (; i < end; i += w) a0 = fold_join<f>(a0, fold_map<f>(V::load(x + i), c));
     T lanes[w];
     store(fold_join<f>(fold_join<f>(a0, a1), fold_join<f>(a2, a3)), lanes);
-    double part = static_cast<double>(lanes[0]);
-    for (int64_t k = 1; k < w; ++k) part = fold_merge(f, part, static_cast<double>(lanes[k]));
-    total = fold_merge(f, total, part);
+    total = fold_merge(f, total, fold_lanes<T, f>(lanes));
   }
   // Four chains, so that short rows do not wait for each addition.
   const auto mapped = [&](int64_t at) HWY_ATTR {

@@ -3,6 +3,10 @@
 
 #include <bit>
 #include <cstdlib>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <mutex>
 #include <vector>
 
@@ -27,6 +31,18 @@ size_t class_bytes(size_t index) {
   size_t log = (index - 1) / 4 + 6, quarter = (index - 1) % 4;
   size_t bytes = (size_t{4} + quarter + 1) << (log - 2);
   return (bytes + 63) & ~size_t{63};
+}
+
+constexpr size_t huge_page = size_t{1} << 21;
+
+// Large blocks ask for huge pages: the first touch of 4 KiB pages costs more than most kernels.
+void* system_allocate(size_t bytes) {
+  if (bytes < huge_page) return std::aligned_alloc(64, bytes);
+  void* p = std::aligned_alloc(huge_page, (bytes + huge_page - 1) / huge_page * huge_page);
+#if defined(__linux__)
+  if (p) madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+  return p;
 }
 
 struct Cache {
@@ -67,10 +83,10 @@ void* try_allocate(Cache& c, size_t index, size_t rounded) {
       return c.limit == 0 || c.stats.reserved + static_cast<int64_t>(rounded) <= c.limit;
     };
     if (!fits()) release_cached(c);
-    if (fits()) p = std::aligned_alloc(64, rounded);
+    if (fits()) p = system_allocate(rounded);
     if (!p && fits()) {
       release_cached(c);
-      p = std::aligned_alloc(64, rounded);
+      p = system_allocate(rounded);
     }
     if (!p) return nullptr;
     c.stats.reserved += static_cast<int64_t>(rounded);

@@ -59,7 +59,7 @@ export function resetPeak(): void {
   backend.resetPeak();
 }
 
-/** Sets the least number of bytes between two sweeps (default 128 MiB). */
+/** Sets the least number of bytes between two sweeps (default 64 MiB). */
 export function setBudget(bytes: number): void {
   backend.setBudget(bytes);
 }
