@@ -13,7 +13,7 @@ namespace {
 
 constexpr int max_operands = 6;  // five inputs and the output
 constexpr int64_t block = 1024;
-constexpr int64_t grain = 32768;
+constexpr int64_t grain = 131072;  // waking a sleeping thread costs as much as this many
 constexpr int64_t long_row = 128;
 constexpr size_t cell = 16;  // bytes of the widest compute type
 

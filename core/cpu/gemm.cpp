@@ -10,8 +10,8 @@
 namespace cresset {
 namespace {
 
-/// Multiply-adds below which waking other threads costs more than it gains.
-constexpr int64_t kParallelWork = 64 * 64 * 32;
+/// Multiply-adds (about 80 µs) below which waking other threads may cost more than it gains.
+constexpr int64_t kParallelWork = 8 << 20;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }

@@ -150,7 +150,7 @@ HWY_EXPORT(adam_slot);
 template <class F> void for_all_elements(std::span<const UpdateSlot> slots, F f) {
   int64_t total = 0;
   for (const UpdateSlot& slot : slots) total += slot.n;
-  parallel_for(0, total, 32768, [&](int64_t lo, int64_t hi) {
+  parallel_for(0, total, 262144, [&](int64_t lo, int64_t hi) {
     int64_t start = 0;
     for (const UpdateSlot& slot : slots) {
       const int64_t from = std::max(lo, start) - start, to = std::min(hi, start + slot.n) - start;
