@@ -48,15 +48,26 @@ AccumulateGrad::AccumulateGrad(TensorImpl* v) : Node("AccumulateGrad"), variable
   outputs.push_back({v->sizes, v->dtype, v->storage->device()});
 }
 
+namespace {
+
+// A gradient whose memory nobody else can reach may become .grad itself: its only holder is the
+// engine, or it is a view of a base that only the view holds.
+bool may_steal(const Tensor& g) {
+  if (grad_enabled() || g.ref()->use_count() > 1 || !g.is_contiguous()) return false;
+  const AutogradMeta* m = g.impl()->autograd;
+  const uint32_t holders = g.impl()->storage->use_count();
+  if (!m || !m->view) return holders == 1;
+  return holders == 2 && m->view->base.ref()->use_count() == 1;
+}
+
+}  // namespace
+
 void AccumulateGrad::backward(std::span<const Tensor> grads, std::span<Tensor>) {
   if (!variable || !grads[0].defined()) return;
   Tensor& grad = variable->autograd->grad;
   const Tensor& g = grads[0];
   if (!grad.defined()) {
-    // A gradient that nobody else holds may become .grad itself.
-    bool stolen = !grad_enabled() && g.ref()->use_count() <= 1 &&
-                  g.impl()->storage->use_count() == 1 && g.is_contiguous();
-    grad = stolen ? g : ops::clone(g, std::nullopt);
+    grad = may_steal(g) ? alias(g) : ops::clone(g, std::nullopt);
     if (!grad_enabled() && grad.requires_grad()) grad = ops::detach(grad);
   } else if (grad_enabled()) {
     grad = ops::add(grad, g);

@@ -176,7 +176,9 @@ bool gemm_vector(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, 
 /// transposed B (the weight of a linear layer) more slowly for few rows.
 bool prefer_onednn(MatrixView<const float> b, MatrixView<float> c) {
   constexpr int64_t kWork = 96 * 96 * 96, kFewRows = 128;
-  if (c.rows * c.cols * b.rows < kWork) return false;
+  const int64_t work = c.rows * c.cols * b.rows;
+  // oneDNN would wake all threads.
+  if (work < kWork || (num_threads() > 1 && work <= kParallelWork)) return false;
   return b.col_stride == 1 || c.rows > kFewRows;
 }
 #endif

@@ -11,6 +11,12 @@ static bool half_type(DType d) { return d == DType::Float16 || d == DType::BFloa
 
 Tensor adjoint(const Tensor& x) { return conj(transpose(x, -2, -1)); }
 
+Tensor right_gradient(const Tensor& a, const Tensor& g, const Tensor& b) {
+  const bool by_columns = b.stride(-2) == 1 && b.stride(-1) >= b.size(-2) && b.size(-1) > 1;
+  if (!by_columns) return mm(adjoint(a), g);
+  return transpose(mm(transpose(g, 0, 1), conj(a)), 0, 1);
+}
+
 void check_matrices(const char* op, const Tensor& a, const Tensor& b) {
   CHECK(a.dtype() == b.dtype(), DType, op, ": expected both matrices to have the same dtype, got ",
         a.dtype(), " and ", b.dtype());
@@ -49,7 +55,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   if (wants_grad(a, b))
     record("MmBackward0", c, inputs(a, b), [a = save(a), b = save(b)](Backward& bw) {
       if (bw.needs(0)) bw[0] = mm(bw.grad(), adjoint(bw(b)));
-      if (bw.needs(1)) bw[1] = mm(adjoint(bw(a)), bw.grad());
+      if (bw.needs(1)) bw[1] = right_gradient(bw(a), bw.grad(), bw(b));
     });
   return c;
 }

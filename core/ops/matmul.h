@@ -28,6 +28,9 @@ Tensor matrix_power(const Tensor& x, int64_t n);
 
 /// The transpose of the last two dims, conjugated: what a gradient is multiplied by.
 Tensor adjoint(const Tensor& x);
+/// The gradient of a @ b by b, laid out by columns where b is: the weight of a linear layer then
+/// receives a row-major gradient without a copy.
+Tensor right_gradient(const Tensor& a, const Tensor& g, const Tensor& b);
 /// Throws where dtype or device of two factors of `op` differ, or where they are bool.
 void check_matrices(const char* op, const Tensor& a, const Tensor& b);
 /// c = alpha a b + beta c on [N, ., .] views, unrecorded. Half types go through float32.

@@ -167,7 +167,7 @@ Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar&
              Tensor g = bw.grad();
              if (bw.needs(0)) bw[0] = scaled(g, beta);
              if (bw.needs(1)) bw[1] = scaled(mm(g, adjoint(bw(b))), alpha);
-             if (bw.needs(2)) bw[2] = scaled(mm(adjoint(bw(a)), g), alpha);
+             if (bw.needs(2)) bw[2] = scaled(right_gradient(bw(a), g, bw(b)), alpha);
            });
   return c;
 }
