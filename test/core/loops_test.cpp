@@ -287,7 +287,8 @@ TEST(Loops, FloatErrorsOverWideRanges) {
   expect(Row::asin, std::asin, -1, 1, 2.5);
   expect(Row::acos, std::acos, -1, 1, 2.5);
   expect(Row::erf, std::erf, -5, 5, 5);
-  expect(Row::erfc, std::erfc, -4, 9, 6);
+  // Builds with sanitizers contract other multiply-adds: 6.7 instead of 5.9 in the far tail.
+  expect(Row::erfc, std::erfc, -4, 9, 7);
   expect(Row::sinh, std::sinh, -89, 89, 3);
   expect(Row::lgamma, std::lgamma, 3, 500, 1);
 }
