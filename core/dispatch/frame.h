@@ -32,6 +32,10 @@ class Frame {
   Tensor tensor_of(double id) {
     const Tensor* t = id >= 0 ? handles_.find(static_cast<uint32_t>(id)) : nullptr;
     CHECK(t, Value, op_, ": a tensor argument has been disposed");
+    // A kernel must never meet a tensor without bytes.
+    (t->is_meta() ? meta_ : real_) = true;
+    CHECK(!(meta_ && real_), Device, op_,
+          ": expected all tensors on one device, got some on meta and some not");
     return *t;
   }
   Scalar scalar_of(int kind, double a, double b) {
@@ -62,6 +66,7 @@ class Frame {
   HandleTable& handles_;
   const char* op_;
   uint32_t at_ = 0;
+  bool meta_ = false, real_ = false;
 };
 
 /// Doubles that every host's frame has at least; longer argument lists make the host grow it.
