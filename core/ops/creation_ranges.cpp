@@ -172,6 +172,7 @@ Tensor triangle_indices(const char* op, int64_t rows, int64_t columns, int64_t o
   visit_dtype(o.dtype, [&]<class T>() {
     if constexpr (std::is_integral_v<T>) {
       T *row = y.data<T>(), *column = row + total;
+      if (columns == 0) return;
       for (int64_t r = first; r < last; ++r)
         for (int64_t c = upper ? edge(r) : 0; c < (upper ? columns : edge(r)); ++c) {
           *row++ = static_cast<T>(r);
