@@ -129,18 +129,7 @@ export * as nn from "./nn/index.js";
 export * as optim from "./optim/index.js";
 export * as utils from "./utils.js";
 export { load, loadFile, save, saveFile, toSafetensors } from "./connect.js";
-export {
-  BatchSampler,
-  DataLoader,
-  Dataset,
-  defaultCollate,
-  randomSplit,
-  RandomSampler,
-  SequentialSampler,
-  Subset,
-  TensorDataset,
-} from "./data.js";
-export type { Collated, DataLoaderOptions, Sampler } from "./data.js";
+export * from "./utils_data.js";
 export { Progress } from "./progress.js";
 export type { ProgressOptions } from "./progress.js";
 export {
