@@ -45,9 +45,10 @@ export function buildNative(preset = "release") {
   return folder;
 }
 
-/** Compiles `js/src` to `dist`. */
+/** Compiles `js/src` to `dist`, and bundles it for Node. */
 export function buildTypeScript() {
   must(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json"]);
+  must(process.execPath, ["tools/bundle.mjs"]);
   return "dist";
 }
 

@@ -1,9 +1,7 @@
 // Finds and loads the native core, and connects it to the collector and the error classes.
-import { createRequire } from "node:module";
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import * as v8 from "node:v8";
 import * as vm from "node:vm";
+import { loadAddon } from "./addon.js";
 import { errorFor, NotImplementedError } from "./errors.js";
 
 /** What a core offers, whatever it is built as. */
@@ -33,27 +31,11 @@ export interface Backend {
   buildInfo(): string;
 }
 
-const places = ["../build/release/cresset.node", "../cresset.node"];
-
 function load(): Backend {
-  const require = createRequire(import.meta.url);
-  const override = process.env["CRESSET_ADDON"];
-  const candidates = override
-    ? [override]
-    : ["..", "../.."].flatMap((up) =>
-        places.map((p) => fileURLToPath(new URL(`${up}/${p.slice(3)}`, import.meta.url))),
-      );
-  const found = candidates.find((path) => existsSync(path));
-  if (!found) {
-    const looked = candidates.join(", ");
-    throw new NotImplementedError(
-      `cresset: no native core was found (looked for ${looked}); run "npm run build"`,
-    );
-  }
-  // OpenMP reads this when it is loaded. Idle threads spin for some microseconds, which catches
-  // the next operator of a training step, and then sleep, which leaves shared cores to others.
-  if (!process.env["OMP_WAIT_POLICY"]) process.env["GOMP_SPINCOUNT"] ??= "20000";
-  return require(found) as Backend;
+  const { addon, looked } = loadAddon();
+  if (addon) return addon as Backend;
+  const places = looked.map(({ place, outcome }) => `${place}: ${outcome}`).join("; ");
+  throw new NotImplementedError(`cresset: no native core (${places}); run "npm run build"`);
 }
 
 type Gc = (options?: { type: "minor" }) => void;
