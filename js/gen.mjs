@@ -17,7 +17,7 @@ const ops = parseOps(JSON.parse(core.schemas()));
 const files = {
   "js/src/ops.gen.ts": emitOps(ops, core.rollHash()),
   ...emitNamespaces(ops),
-  "docs/ops.md": emitDocs(ops),
+  "docs/ops.md": emitDocs(ops, root),
 };
 
 let stale = false;

@@ -1,5 +1,5 @@
 // Counts the outcomes by operator; writes totals, the JSON file and the list of passing ones.
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Status, Verdict } from "./cases.js";
 import type { FileResult } from "./pool.js";
 import type { Section } from "./worker.js";
@@ -83,7 +83,8 @@ export class PassingList {
   private readonly names: Set<string>;
 
   constructor(private readonly path: string | URL) {
-    this.names = new Set(readFileSync(path, "utf8").split("\n").filter(Boolean));
+    const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+    this.names = new Set(text.split("\n").filter(Boolean));
   }
 
   /** Those that were run and no longer pass. */

@@ -62,9 +62,15 @@ const wanted = sections.filter((section) => all || section === values.section);
 if (wanted.length === 0)
   throw new Error(`--section: expected one of ${sections.join(", ")} or all`);
 
+/** Every device and host has a list of its own. */
+function listName(): string {
+  if (values.device !== "cpu") return `passing.${values.device}.txt`;
+  return values.host === "native" ? "passing.txt" : `passing.${values.host}.txt`;
+}
+
 let failed = 0;
 const report: Record<string, unknown> = {};
-const list = new PassingList(here("passing.txt"));
+const list = new PassingList(here(listName()));
 for (const [section, results] of await runSections(wanted)) {
   const summary = summarize(results);
   printDifferences(summary);

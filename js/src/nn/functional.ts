@@ -128,4 +128,4 @@ export {
   lpPool3d,
   unfold,
 } from "./functional_pool.js";
-export type { AdaptiveMaxPool, LPPoolOptions, OutputSize } from "./functional_pool.js";
+export type { AdaptiveMaxPool, LPPool, LPPoolOptions, OutputSize } from "./functional_pool.js";

@@ -55,11 +55,11 @@ function convolution(name: string, rank: number, plain: Plain): Convolution {
 }
 
 /** Convolution of [N, C, L] by a weight [out, C / groups, k]. */
-export const conv1d = convolution("conv1d", 1, ops.conv1d);
+export const conv1d: Convolution = convolution("conv1d", 1, ops.conv1d);
 /** Convolution of [N, C, H, W] by a weight [out, C / groups, kh, kw]. */
-export const conv2d = convolution("conv2d", 2, ops.conv2d);
+export const conv2d: Convolution = convolution("conv2d", 2, ops.conv2d);
 /** Convolution of [N, C, D, H, W] by a weight [out, C / groups, kd, kh, kw]. */
-export const conv3d = convolution("conv3d", 3, ops.conv3d);
+export const conv3d: Convolution = convolution("conv3d", 3, ops.conv3d);
 
 // ---- max pooling: the places of the maxima on request
 
@@ -134,8 +134,8 @@ function maxPool(name: string, pool: WithIndices): MaxPool {
 }
 
 /** Maxima of windows of [N, C, L]. */
-export const maxPool1d = maxPool("maxPool1d", ops.maxPool1dWithIndices as WithIndices);
+export const maxPool1d: MaxPool = maxPool("maxPool1d", ops.maxPool1dWithIndices as WithIndices);
 /** Maxima of windows of [N, C, H, W]. */
-export const maxPool2d = maxPool("maxPool2d", ops.maxPool2dWithIndices);
+export const maxPool2d: MaxPool = maxPool("maxPool2d", ops.maxPool2dWithIndices);
 /** Maxima of windows of [N, C, D, H, W]. */
-export const maxPool3d = maxPool("maxPool3d", ops.maxPool3dWithIndices);
+export const maxPool3d: MaxPool = maxPool("maxPool3d", ops.maxPool3dWithIndices);

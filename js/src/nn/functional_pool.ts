@@ -58,11 +58,23 @@ function adaptiveMax(
 }
 
 /** Maxima of outputSize parts of [N, C, L]. */
-export const adaptiveMaxPool1d = adaptiveMax("adaptiveMaxPool1d", 1, ops._adaptiveMaxPool1d);
+export const adaptiveMaxPool1d: AdaptiveMaxPool = adaptiveMax(
+  "adaptiveMaxPool1d",
+  1,
+  ops._adaptiveMaxPool1d,
+);
 /** Maxima of outputSize parts of [N, C, H, W]. */
-export const adaptiveMaxPool2d = adaptiveMax("adaptiveMaxPool2d", 2, ops._adaptiveMaxPool2d);
+export const adaptiveMaxPool2d: AdaptiveMaxPool = adaptiveMax(
+  "adaptiveMaxPool2d",
+  2,
+  ops._adaptiveMaxPool2d,
+);
 /** Maxima of outputSize parts of [N, C, D, H, W]. */
-export const adaptiveMaxPool3d = adaptiveMax("adaptiveMaxPool3d", 3, ops._adaptiveMaxPool3d);
+export const adaptiveMaxPool3d: AdaptiveMaxPool = adaptiveMax(
+  "adaptiveMaxPool3d",
+  3,
+  ops._adaptiveMaxPool3d,
+);
 
 // ---- power averages
 
@@ -79,13 +91,20 @@ type AvgPool = (
   ceilMode: boolean,
 ) => Tensor;
 
-function lpPool(name: string, rank: number, avgPool: AvgPool) {
-  return (
+/** Power averages of order normType. */
+export interface LPPool {
+  (input: Tensor, normType: number, kernelSize: Size, options?: LPPoolOptions): Tensor;
+  (
     input: Tensor,
     normType: number,
     kernelSize: Size,
-    ...rest: [stride?: Size | null | LPPoolOptions, ceilMode?: boolean]
-  ): Tensor => {
+    stride?: Size | null,
+    ceilMode?: boolean | LPPoolOptions,
+  ): Tensor;
+}
+
+function lpPool(name: string, rank: number, avgPool: AvgPool): LPPool {
+  return (input: Tensor, normType: number, kernelSize: Size, ...rest: unknown[]): Tensor => {
     const o = bind<Required<LPPoolOptions>>(name, rest, [], { stride: null, ceilMode: false });
     const kernel = tuple(kernelSize, rank);
     const stride = o.stride === null ? kernel : tuple(o.stride, rank);
@@ -100,11 +119,11 @@ function lpPool(name: string, rank: number, avgPool: AvgPool) {
 }
 
 /** (Σ x^p)^(1/p) of windows of [N, C, L]. */
-export const lpPool1d = lpPool("lpPool1d", 1, avgPool1d);
+export const lpPool1d: LPPool = lpPool("lpPool1d", 1, avgPool1d);
 /** (Σ x^p)^(1/p) of windows of [N, C, H, W]. */
-export const lpPool2d = lpPool("lpPool2d", 2, avgPool2d);
+export const lpPool2d: LPPool = lpPool("lpPool2d", 2, avgPool2d);
 /** (Σ x^p)^(1/p) of windows of [N, C, D, H, W]. */
-export const lpPool3d = lpPool("lpPool3d", 3, avgPool3d);
+export const lpPool3d: LPPool = lpPool("lpPool3d", 3, avgPool3d);
 
 // ---- windows as columns
 

@@ -1,0 +1,2 @@
+// torch.fft.
+export * from "./fft.gen.js";
