@@ -1,0 +1,17 @@
+# How Emscripten compiles the core: SIMD, exceptions and, for the second module, threads.
+option(CRESSET_WASM_THREADS "Build the module that needs shared memory" OFF)
+
+target_compile_options(cresset_flags INTERFACE -msimd128 -fwasm-exceptions)
+if(CRESSET_WASM_THREADS)
+  target_compile_options(cresset_flags INTERFACE -pthread)
+endif()
+
+# Highway alone: the rest of the system's headers would hide Emscripten's. wasm/include comes first
+# and adds what this release of Highway lacks.
+find_path(HWY_SYSTEM_INCLUDE hwy/highway.h PATHS /usr/include REQUIRED
+  NO_CMAKE_FIND_ROOT_PATH)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/highway)
+file(CREATE_LINK ${HWY_SYSTEM_INCLUDE}/hwy ${CMAKE_BINARY_DIR}/highway/hwy SYMBOLIC)
+set(HWY_INCLUDE ${CMAKE_SOURCE_DIR}/wasm/include ${CMAKE_BINARY_DIR}/highway)
+target_compile_definitions(cresset_flags INTERFACE HWY_COMPILE_ONLY_STATIC)
+target_compile_options(cresset_flags INTERFACE "SHELL:-include ${CMAKE_SOURCE_DIR}/wasm/compat.h")
