@@ -1,7 +1,7 @@
-// Everything that a fresh clone needs before it runs: system packages, npm packages, both builds.
+// Everything that a fresh clone needs before it runs: system packages, npm packages, all builds.
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { buildNative, buildTypeScript } from "./build.mjs";
+import { buildNative, buildTypeScript, buildWasmModules } from "./build.mjs";
 import { main, must, root, step } from "./steps.mjs";
 
 function systemPackages() {
@@ -27,6 +27,7 @@ export function setup() {
   step("system packages", systemPackages);
   step("npm packages", nodeModules);
   step("native build", () => buildNative());
+  buildWasmModules();
   step("typescript", buildTypeScript);
 }
 

@@ -5,6 +5,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build ccache clang-format
   libdnnl-dev libhwy-dev libeigen3-dev libgtest-dev xz-utils
+  emscripten node-acorn
 )
 
 command -v dpkg-query >/dev/null || {

@@ -1,0 +1,26 @@
+# Links the core into one WebAssembly module. Emscripten's JavaScript is not used: js/src/wasm holds
+# the loader, so the .js file that em++ writes beside the module stays in the build folder.
+set(exports
+  cresset_module_start cresset_env_new cresset_env_delete cresset_call cresset_error
+  cresset_roll_hash cresset_schemas cresset_free cresset_live cresset_frame_capacity cresset_data
+  cresset_memory_stats cresset_bytes_since_sweep cresset_mark_sweep cresset_empty_cache
+  cresset_reset_peak cresset_set_memory_limit cresset_num_threads cresset_set_num_threads
+  cresset_build_info malloc free)
+set(name cresset)
+set(thread_options "")
+if(CRESSET_WASM_THREADS)
+  set(name cresset-threads)
+  list(APPEND exports cresset_thread_main cresset_threads_ready _emscripten_thread_init
+    emscripten_tls_init emscripten_stack_set_limits)
+  set(thread_options -pthread)
+endif()
+list(TRANSFORM exports PREPEND _)
+list(JOIN exports "," export_list)
+
+add_executable(cresset_module wasm/host.cpp)
+target_link_libraries(cresset_module PRIVATE cresset_core)
+target_link_options(cresset_module PRIVATE -fwasm-exceptions ${thread_options} --no-entry -O2
+  -sEXPORTED_FUNCTIONS=${export_list} -sWASM_BIGINT -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=16MB
+  -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=2MB -sMINIFY_ASMJS_EXPORT_NAMES=0 -sFILESYSTEM=0
+  -sERROR_ON_UNDEFINED_SYMBOLS=0 -sWARN_ON_UNDEFINED_SYMBOLS=0 -Wno-pthreads-mem-growth)
+set_target_properties(cresset_module PROPERTIES OUTPUT_NAME ${name} SUFFIX ".js")

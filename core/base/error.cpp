@@ -1,7 +1,8 @@
 // Puts error messages together, off the hot path.
 #include "core/base/error.h"
 
-#include <charconv>
+#include <cstdio>
+#include <cstdlib>
 #include <sstream>
 
 namespace cresset {
@@ -24,8 +25,11 @@ void write_list(std::ostream& stream, std::span<const int64_t> values) {
 void write_number(std::ostream& stream, double value) {
   // The shortest text that reads back as the same double: 0.1, not 0.10000000000000001.
   char text[32];
-  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
-  stream.write(text, end - text);
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof(text), "%.*g", digits, value);
+    if (std::strtod(text, nullptr) == value) break;
+  }
+  stream << text;
 }
 
 void throw_error(ErrorKind kind, std::span<const MessagePart> parts) {

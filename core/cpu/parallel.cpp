@@ -1,4 +1,4 @@
-// The thread count and the parallel region behind `parallel_for`: OpenMP, threads, or inline.
+// The thread count and the parallel region behind `parallel_for`: OpenMP, a pool, or inline.
 #include "core/cpu/parallel.h"
 
 #include <algorithm>
@@ -6,13 +6,8 @@
 
 #if defined(_OPENMP)
 #include <omp.h>
-#elif !defined(__EMSCRIPTEN__) || defined(__EMSCRIPTEN_PTHREADS__)
-#define CRESSET_STD_THREADS 1
-#include <condition_variable>
-#include <cstdlib>
-#include <mutex>
-#include <thread>
-#include <vector>
+#elif defined(__EMSCRIPTEN_PTHREADS__)
+#include "core/cpu/thread_pool.h"
 #endif
 
 namespace cresset {
@@ -32,10 +27,6 @@ class RegionMark {
 int initial_threads() {
 #if defined(_OPENMP)
   return std::max(1, omp_get_max_threads());
-#elif defined(CRESSET_STD_THREADS)
-  const char* wanted = std::getenv("OMP_NUM_THREADS");
-  int count = wanted ? std::atoi(wanted) : static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, count);
 #else
   return 1;
 #endif
@@ -62,70 +53,16 @@ void run_piece(int64_t index, int64_t count, int64_t begin, int64_t end, detail:
   if (lo < hi) body(context, lo, hi);
 }
 
-#if defined(CRESSET_STD_THREADS)
-/// Worker threads that stay alive between regions; the caller takes the first piece itself.
-class ThreadPool {
- public:
-  using Job = void (*)(void* context, int64_t index);
-
-  /// Runs job(context, i) for i in [0, count); a second caller at the same time runs alone.
-  void run(int64_t count, Job job, void* context) {
-    std::unique_lock<std::mutex> owner(owner_, std::try_to_lock);
-    if (!owner.owns_lock()) {
-      for (int64_t i = 0; i < count; ++i) job(context, i);
-      return;
-    }
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      while (static_cast<int64_t>(workers_.size()) + 1 < count) {
-        workers_.emplace_back([this] { work(); });
-        workers_.back().detach();
-      }
-      job_ = job;
-      context_ = context;
-      next_ = 1;
-      count_ = count;
-      pending_ = count - 1;
-    }
-    wake_.notify_all();
-    job(context, 0);
-    std::unique_lock<std::mutex> lock(mutex_);
-    done_.wait(lock, [this] { return pending_ == 0; });
-  }
-
- private:
-  void work() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [this] { return next_ < count_; });
-      int64_t index = next_++;
-      Job job = job_;
-      void* context = context_;
-      lock.unlock();
-      job(context, index);
-      lock.lock();
-      if (--pending_ == 0) done_.notify_one();
-    }
-  }
-
-  std::mutex owner_, mutex_;
-  std::condition_variable wake_, done_;
-  std::vector<std::thread> workers_;
-  Job job_ = nullptr;
-  void* context_ = nullptr;
-  int64_t next_ = 0, count_ = 0, pending_ = 0;
-};
-
-/// Never destroyed: its detached workers wait on it until the process ends.
-ThreadPool& thread_pool() {
-  static ThreadPool* pool = new ThreadPool;
-  return *pool;
-}
-#endif
-
 }  // namespace
 
-int num_threads() { return thread_count().load(std::memory_order_relaxed); }
+int num_threads() {
+  int wanted = thread_count().load(std::memory_order_relaxed);
+#if defined(__EMSCRIPTEN_PTHREADS__)
+  return std::min(wanted, thread_pool().helpers() + 1);
+#else
+  return wanted;
+#endif
+}
 
 void set_num_threads(int count) {
   thread_count().store(std::max(1, count), std::memory_order_relaxed);
@@ -163,7 +100,7 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
       run_piece(i, count, begin, end, body, context);
     }
   }
-#elif defined(CRESSET_STD_THREADS)
+#elif defined(__EMSCRIPTEN_PTHREADS__)
   struct Region {
     int64_t begin, end, count;
     RangeBody body;

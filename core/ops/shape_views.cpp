@@ -253,6 +253,8 @@ Tensor& resize_(Tensor& self, const Dims& size, std::optional<int64_t> memory_fo
   if (self.sizes() == size && !memory_format) return self;
   Dims strides = format_strides("resize_", size, format);
   int64_t bytes = (self.offset() + n) * static_cast<int64_t>(itemsize(self.dtype()));
+  CHECK(static_cast<uint64_t>(bytes) <= SIZE_MAX, OutOfMemory, "resize_: tried to allocate ", bytes,
+        " bytes, more than can be addressed");
   TensorImpl* impl = self.impl();
   impl->storage->resize(static_cast<size_t>(bytes));
   impl->sizes = size;

@@ -2,6 +2,7 @@
 #include "core/tensor/allocator.h"
 
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -33,17 +34,22 @@ size_t class_bytes(size_t index) {
   return (bytes + 63) & ~size_t{63};
 }
 
+// More than any machine has; on 32 bits, the largest class below 4 GiB.
+constexpr size_t largest = sizeof(size_t) > 4 ? SIZE_MAX >> 12 : size_t{7} << 29;
+
+#if defined(__linux__)
 constexpr size_t huge_page = size_t{1} << 21;
 
 // Large blocks ask for huge pages: the first touch of 4 KiB pages costs more than most kernels.
 void* system_allocate(size_t bytes) {
   if (bytes < huge_page) return std::aligned_alloc(64, bytes);
   void* p = std::aligned_alloc(huge_page, (bytes + huge_page - 1) / huge_page * huge_page);
-#if defined(__linux__)
   if (p) madvise(p, bytes, MADV_HUGEPAGE);
-#endif
   return p;
 }
+#else
+void* system_allocate(size_t bytes) { return std::aligned_alloc(64, bytes); }
+#endif
 
 struct Cache {
   std::mutex mutex;
@@ -102,7 +108,7 @@ void* try_allocate(Cache& c, size_t index, size_t rounded) {
 
 void* cpu_allocate(size_t bytes) {
   Cache& c = cache();
-  CHECK(bytes <= (size_t{1} << 52), OutOfMemory, "cpu: tried to allocate ", bytes,
+  CHECK(bytes <= largest, OutOfMemory, "cpu: tried to allocate ", bytes,
         " bytes, more than any machine has");
   size_t index = class_index(bytes), rounded = class_bytes(index);
   for (int attempt = 0;; ++attempt) {

@@ -7,7 +7,7 @@ import { Support } from "./support.mjs";
 
 // Namespaces of functions and the files that export them.
 const spaces = {
-  "": "index.ts",
+  "": "torch.ts",
   "linalg.": "linalg.ts",
   "special.": "special.ts",
   "fft.": "fft.ts",

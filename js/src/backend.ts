@@ -1,10 +1,7 @@
-// Finds and loads the native core, and connects it to the collector and the error classes.
-import * as v8 from "node:v8";
-import * as vm from "node:vm";
-import { loadAddon } from "./addon.js";
-import { errorFor, NotImplementedError } from "./errors.js";
+// The interface to the core, whatever it is built as, and the one that is in use.
+import { CressetError, type errorFor } from "./errors.js";
 
-/** What a core offers, whatever it is built as. */
+/** What a core offers. */
 export interface Backend {
   call(op: number): void;
   callInto(op: number, out: object): void;
@@ -12,12 +9,11 @@ export interface Backend {
   free(id: number): void;
   read(id: number, bytes: Uint8Array): void;
   write(id: number, bytes: Uint8Array): void;
-  setFrame(frame: Float64Array): void;
-  setHooks(
-    makeError: (kind: number, message: string) => Error,
-    gcMinor: (() => void) | null,
-    gcFull: (() => void) | null,
-  ): void;
+  /**
+   * A frame of at least `length` doubles, with the contents of the one before, which it replaces.
+   * `moved` is told when the frame gets another view, for the core's memory may move.
+   */
+  frame(length: number, moved: (frame: Float64Array) => void): Float64Array;
   collect(full: boolean): void;
   hint(): void;
   setBudget(bytes: number): void;
@@ -31,33 +27,65 @@ export interface Backend {
   buildInfo(): string;
 }
 
-function load(): Backend {
-  const { addon, looked } = loadAddon();
-  if (addon) return addon as Backend;
-  const places = looked.map(({ place, outcome }) => `${place}: ${outcome}`).join("; ");
-  throw new NotImplementedError(`cresset: no native core (${places}); run "npm run build"`);
+/** What `init` takes; in Node with the native addon only `threads` has an effect. */
+export interface InitOptions {
+  /**
+   * Where the WebAssembly module is: the address of a `.wasm` file, or of a folder that holds
+   * `cresset.wasm` and `cresset-threads.wasm`, with a slash at its end.
+   */
+  wasmPath?: string | URL;
+  /** The bytes of the module, instead of a path. */
+  wasmBinary?: ArrayBuffer | Uint8Array;
+  /** Where `worker.js`, the script of the helping threads, is. */
+  workerPath?: string | URL;
+  /** Number of threads; `false` is 1. All cores are used where the host allows it by default. */
+  threads?: number | boolean;
+  /** Node only: which core to use. Only before the first tensor is made. */
+  host?: "native" | "wasm";
 }
 
-type Gc = (options?: { type: "minor" }) => void;
+/** How a place (Node, a browser) makes its core ready. */
+export type Init = (options: InitOptions) => Promise<void>;
 
-// Node starts without a visible gc(); a fresh context made after setting the flag has one.
-function collector(): Gc | null {
-  const existing = (globalThis as { gc?: Gc }).gc;
-  if (existing) return existing;
-  try {
-    v8.setFlagsFromString("--expose-gc");
-    const gc = vm.runInNewContext("gc") as Gc;
-    return typeof gc === "function" ? gc : null;
-  } catch {
-    return null; // a host without V8 flags: full collections come by themselves
-  }
+export type MakeError = typeof errorFor;
+
+const notReady = new Proxy({} as Backend, {
+  get() {
+    throw new CressetError("cresset is not ready: await torch.init() before the first operator");
+  },
+});
+
+/** The core in use; every operator before `connect` throws. */
+export let backend: Backend = notReady;
+
+const watchers: ((connected: Backend) => void)[] = [];
+
+/** Calls `watcher` with every core that is put to use, one that is in use already included. */
+export function onConnect(watcher: (connected: Backend) => void): void {
+  watchers.push(watcher);
+  if (backend !== notReady) watcher(backend);
 }
 
-function start(): Backend {
-  const core = load();
-  const gc = collector();
-  core.setHooks(errorFor, gc && (() => gc({ type: "minor" })), gc && (() => gc()));
-  return core;
+/** Puts a core to use. */
+export function connect(core: Backend): void {
+  backend = core;
+  for (const watcher of watchers) watcher(core);
 }
 
-export const backend: Backend = start();
+export function isConnected(): boolean {
+  return backend !== notReady;
+}
+
+let initializer: Init | null = null;
+
+export function setInit(init: Init): void {
+  initializer = init;
+}
+
+/**
+ * Makes Cresset ready. In a browser it fetches the WebAssembly core and must be awaited before the
+ * first operator; in Node it is optional and returns at once.
+ */
+export async function init(options: InitOptions = {}): Promise<void> {
+  await initializer!(options);
+}

@@ -1,5 +1,5 @@
 // Writes arguments into the frame that the core reads, and takes results out of it.
-import { backend } from "./backend.js";
+import { backend, onConnect } from "./backend.js";
 import {
   Complex,
   describe,
@@ -16,16 +16,14 @@ import { Generator } from "./generator.js";
 import { Tensor } from "./tensor.js";
 
 /** The frame: see Note [Frame encoding] in core/dispatch/frame.h. */
-export let f = new Float64Array(4096);
-backend.setFrame(f);
+export let f: Float64Array = new Float64Array(4096);
+const moved = (frame: Float64Array) => void (f = frame);
+onConnect((core) => (f = core.frame(f.length, moved)));
 
 /** Makes room for n more doubles from position p. */
 export function need(p: number, n: number): void {
   if (p + n <= f.length) return;
-  const grown = new Float64Array(Math.max(f.length * 2, p + n));
-  grown.set(f.subarray(0, p));
-  f = grown;
-  backend.setFrame(f);
+  f = backend.frame(Math.max(f.length * 2, p + n), moved);
 }
 
 /** The id of a tensor argument. */

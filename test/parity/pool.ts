@@ -56,7 +56,8 @@ class Worker {
   private constructor(private readonly child: ChildProcess) {}
 
   static async start(options: WorkerOptions): Promise<Worker> {
-    const env = { ...process.env, OMP_NUM_THREADS: process.env["OMP_NUM_THREADS"] ?? "1" };
+    const threads = process.env["OMP_NUM_THREADS"] ?? "1";
+    const env = { ...process.env, OMP_NUM_THREADS: threads, CRESSET_HOST: options.host };
     const child = fork(workerFile, [JSON.stringify(options)], { env });
     const worker = new Worker(child);
     const ready = await worker.listen((message) => message.kind === "ready");

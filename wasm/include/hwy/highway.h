@@ -11,13 +11,13 @@ namespace hwy::N_WASM {
 #define CRESSET_DOUBLES template <size_t N> HWY_INLINE
 #define CRESSET_UNARY(name, instruction) \
   CRESSET_DOUBLES Vec128<double, N> name(Vec128<double, N> v) { return {instruction(v.raw)}; }
-#define CRESSET_BINARY(name, instruction)                                           \
+#define CRESSET_BINARY(name, instruction)                                            \
   CRESSET_DOUBLES Vec128<double, N> name(Vec128<double, N> a, Vec128<double, N> b) { \
-    return {instruction(a.raw, b.raw)};                                             \
-  }
-#define CRESSET_COMPARE(name, instruction)                                           \
-  CRESSET_DOUBLES Mask128<double, N> name(Vec128<double, N> a, Vec128<double, N> b) { \
     return {instruction(a.raw, b.raw)};                                              \
+  }
+#define CRESSET_COMPARE(name, instruction)                                            \
+  CRESSET_DOUBLES Mask128<double, N> name(Vec128<double, N> a, Vec128<double, N> b) { \
+    return {instruction(a.raw, b.raw)};                                               \
   }
 
 CRESSET_DOUBLES Vec128<double, N> Set(Simd<double, N, 0>, double t) {

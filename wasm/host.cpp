@@ -1,0 +1,22 @@
+// The WebAssembly module's own exports and imports beside the C interface of the core.
+#include "core/abi.h"
+#include "core/cpu/thread_pool.h"
+
+extern "C" {
+
+/// The host's memory policy: frees dead tensors when memory runs out; see cresset_set_reclaim.
+__attribute__((import_module("host"), import_name("reclaim"))) int32_t cresset_host_reclaim(
+    int32_t attempt);
+
+/// Called once, before anything else.
+void cresset_module_start(void) {
+  cresset_set_reclaim([](int32_t attempt) { return cresset_host_reclaim(attempt); });
+}
+
+#ifdef __EMSCRIPTEN_PTHREADS__
+/// The life of a helping thread: never returns.
+void cresset_thread_main(void) { cresset::thread_pool().help(); }
+/// Threads that have come up so far, the caller included.
+int32_t cresset_threads_ready(void) { return cresset::thread_pool().helpers() + 1; }
+#endif
+}
