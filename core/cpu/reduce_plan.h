@@ -62,7 +62,10 @@ inline std::span<const int64_t> but_last(const Dims& d) { return {d.data(), d.si
 template <class In, class Body>
 void for_runs(const ReducePlan& p, const In* x, int64_t lo, int64_t hi, int64_t pieces,
               Body&& body) {
-  const int64_t n = p.red.back(), stride = p.red_in.back(), step = (n + pieces - 1) / pieces;
+  const int64_t n = p.red.back(), stride = p.red_in.back();
+  int64_t step = (n + pieces - 1) / pieces;
+  // Long pieces start on cache lines, or every vector load would touch two.
+  if (step >= 1024) step = (step + 63) / 64 * 64;
   const auto outer = but_last(p.red_in);
   Odometer rows(but_last(p.red), outer, outer, lo / pieces);
   for (int64_t u = lo; u < hi; ++u) {
