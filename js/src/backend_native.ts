@@ -18,6 +18,9 @@ export function collector(): Gc | null {
   if (existing) return existing;
   try {
     v8.setFlagsFromString("--expose-gc");
+    // The small scavenges of a sweep end sooner on one thread than with helpers to be woken, which
+    // would have to share the cores with the kernels' threads.
+    v8.setFlagsFromString("--no-parallel-scavenge");
     const gc = vm.runInNewContext("gc") as Gc;
     return typeof gc === "function" ? gc : null;
   } catch {
