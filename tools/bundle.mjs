@@ -3,7 +3,7 @@
 // Note [Two forms, one state]: in Node `require` gets dist/index.cjs, and `import` gets
 // dist/node.mjs, which holds nothing but that file's names. So a process that loads both forms has
 // one Tensor class and one core. The types mirror it: dist/types belongs to the CommonJS form, and
-// dist/index.d.mts passes it on. Browsers and bundlers get tsc's modules, dist/index.js.
+// dist/index.d.mts passes it on. Browsers and bundlers get tsc's modules, dist/web.js.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "rolldown";

@@ -1,3 +1,4 @@
 // The package's entry in Node, Bun and Deno: torch's names on the native addon, or on WebAssembly.
+/// <reference lib="esnext.disposable" preserve="true" />
 import "./host_node.js";
 export * from "./torch.js";

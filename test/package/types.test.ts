@@ -1,0 +1,55 @@
+// The types of the packed package, as each kind of TypeScript project resolves them.
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
+import { expect, test } from "vitest";
+import { here, packages, root, users } from "./places.js";
+
+const compilers = {
+  "TypeScript 5": `${here}node_modules/typescript/bin/tsc`,
+  "TypeScript 7": `${root}node_modules/typescript/bin/tsc`,
+};
+
+// module, moduleResolution, files: a bundler's project has no CommonJS files.
+const projects: [string, string, string[]][] = [
+  ["nodenext", "nodenext", ["typed.mts", "typed.cts"]],
+  ["node16", "node16", ["typed.mts", "typed.cts"]],
+  ["esnext", "bundler", ["typed.mts"]],
+];
+
+/** Compiles a project strictly, libraries included, without Node's types; returns the messages. */
+function compile(compiler: string, module: string, moduleResolution: string, files: string[]) {
+  const project = `${users.plain}/tsconfig.json`;
+  const strictness = { noEmit: true, strict: true, skipLibCheck: false, types: [] };
+  const target = { target: "es2022", lib: ["es2022"] };
+  const compilerOptions = { ...strictness, ...target, module, moduleResolution };
+  writeFileSync(project, JSON.stringify({ compilerOptions, files }));
+  try {
+    execFileSync(process.execPath, [compiler, "-p", project], { encoding: "utf8" });
+    return "";
+  } catch (error) {
+    return (error as { stdout: string }).stdout;
+  } finally {
+    rmSync(project);
+  }
+}
+
+for (const [name, compiler] of Object.entries(compilers)) {
+  for (const [module, resolution, files] of projects) {
+    test(`${name}, module ${module}, resolution ${resolution}`, () => {
+      expect(compile(compiler, module, resolution, files)).toBe("");
+    });
+  }
+}
+
+test("TypeScript 5, module commonjs, resolution node10", () => {
+  const files = ["typed.cts"];
+  expect(compile(compilers["TypeScript 5"], "commonjs", "node10", files)).toBe("");
+});
+
+test("every entry has types of its own kind", async () => {
+  const tarball = readdirSync(packages).find((name) => /^cresset-\d.*\.tgz$/.test(name))!;
+  const bytes = new Uint8Array(readFileSync(`${packages}/${tarball}`));
+  const result = await checkPackage(createPackageFromTarballData(bytes), { entrypoints: ["."] });
+  expect(result.types && "problems" in result && result.problems).toEqual([]);
+});
