@@ -2,3 +2,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import "./host_node.js";
 export * from "./torch.js";
+/** What was found on this machine: for `cresset doctor` and tests; not in a browser. */
+export { hostReport as _hostReport } from "./host_node.js";

@@ -17,7 +17,10 @@ export function train(torch) {
   }
   return {
     sum: a.add(torch.tensor([3, 4])).tolist(),
-    product: torch.ones([2, 3]).matmul(torch.ones([3, 2])).tolist(),
+    product: torch
+      .ones([2, 3])
+      .matmul(torch.ones([3, 2]))
+      .tolist(),
     gradient: a.grad.tolist(),
     random: torch.randn([2]).tolist(),
     weight: model.weight.tolist()[0],
