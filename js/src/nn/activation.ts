@@ -1,5 +1,4 @@
-// Activation layers.
-import { NotImplementedError } from "../errors.js";
+// Activation layers: one line each, over the functions of the same name.
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
 import { bind, factory, placed, py, pyFloat, type Factory, type Init } from "./bind.js";
@@ -7,347 +6,167 @@ import { functional } from "./functional_lookup.js";
 import { Module } from "./module.js";
 import { Parameter } from "./parameter.js";
 
-type Function = ReturnType<typeof functional>;
-type Method = (...args: unknown[]) => Tensor;
-
 export interface InplaceOptions {
   /** Write the result over the input. */
   inplace?: boolean;
 }
 
-/** Layers that can work in place. */
-abstract class InplaceActivation extends Module {
-  inplace = false;
-  protected run(name: string, f: Function, input: Tensor, ...args: number[]): Tensor {
-    if (!this.inplace) return f(input, ...args);
-    const method = (input as unknown as Record<string, Method | undefined>)[`${name}_`];
-    if (method) return method.apply(input, args);
-    throw new NotImplementedError(`${name}: no in-place form`);
+// PyTorch's spelling of a field: negativeSlope is negative_slope.
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
+
+// "alpha=1.0, inplace=True"; a flag that is off is not shown.
+function shown(fields: [name: string, value: unknown][]): string {
+  const text = (name: string, value: unknown) =>
+    typeof value === "number" && name !== "dim" ? pyFloat(value) : py(value);
+  return fields
+    .filter(([, value]) => value !== false)
+    .map(([name, value]) => `${snakeCase(name)}=${text(name, value)}`)
+    .join(", ");
+}
+
+/** A layer that is one function of its input and its fields. */
+class Activation extends Module {
+  readonly #call: ReturnType<typeof functional>;
+  readonly #names: readonly string[];
+  constructor(call: ReturnType<typeof functional>, fields: object) {
+    super();
+    this.#call = call;
+    this.#names = Object.keys(fields);
+    Object.assign(this, fields);
   }
-  protected inplaceRepr(before = ""): string {
-    const flag = this.inplace ? "inplace=True" : "";
-    return [before, flag].filter((text) => text !== "").join(", ");
+  forward(input: Tensor): Tensor {
+    const self = this as unknown as Record<string, unknown>;
+    return this.#call(input, ...this.#names.map((name) => self[name]));
   }
   override extraRepr(): string {
-    return this.inplaceRepr();
+    const self = this as unknown as Record<string, unknown>;
+    return shown(this.#names.map((name) => [name, self[name]]));
   }
 }
 
-type InplaceInit = Init<[], [inplace: boolean], InplaceOptions>;
+type ActivationClass<Required extends unknown[], Optional extends unknown[], Fields> = new (
+  ...args: Init<Required, Optional, Partial<Fields>>
+) => Activation & Fields;
 
-/** Activations whose only option is `inplace`. */
-abstract class PlainActivation extends InplaceActivation {
-  constructor(...args: InplaceInit) {
-    super();
-    const { name } = this.constructor;
-    this.inplace = bind<Required<InplaceOptions>>(name, args, [], { inplace: false }).inplace;
+/**
+ * The class of a layer over nn.functional[name]: constructor and function take the `required`
+ * fields, then those of `defaults`.
+ */
+function activation<
+  Fields extends object,
+  Optional extends unknown[],
+  Required extends unknown[] = [],
+>(
+  name: string,
+  defaults: Partial<Fields>,
+  required: readonly (keyof Fields & string)[] = [],
+): ActivationClass<Required, Optional, Fields> {
+  const call = functional(name);
+  class Layer extends Activation {
+    constructor(...args: unknown[]) {
+      const given = bind<Record<string, unknown>>(new.target.name, args, required, defaults);
+      const names = [...required, ...Object.keys(defaults)];
+      super(call, Object.fromEntries(names.map((field) => [field, given[field]])));
+    }
   }
+  return Layer as unknown as ActivationClass<Required, Optional, Fields>;
 }
 
-const relu = functional("relu");
+type Inplace = { inplace: boolean };
+type Plain = [inplace: boolean];
+const inplace = { inplace: false };
+
 /** max(x, 0) */
-export class ReLU extends PlainActivation {
-  forward(input: Tensor): Tensor {
-    return this.run("relu", relu, input);
-  }
-}
-
-const relu6 = functional("relu6");
+export class ReLU extends activation<Inplace, Plain>("relu", inplace) {}
 /** min(max(x, 0), 6) */
-export class ReLU6 extends PlainActivation {
-  forward(input: Tensor): Tensor {
-    return this.run("relu6", relu6, input);
-  }
-}
-
-const silu = functional("silu");
+export class ReLU6 extends activation<Inplace, Plain>("relu6", inplace) {}
 /** x · sigmoid(x) */
-export class SiLU extends PlainActivation {
-  forward(input: Tensor): Tensor {
-    return this.run("silu", silu, input);
-  }
-}
-
-const selu = functional("selu");
+export class SiLU extends activation<Inplace, Plain>("silu", inplace) {}
 /** Klambauer et al., "Self-normalizing neural networks" (2017). */
-export class SELU extends PlainActivation {
-  forward(input: Tensor): Tensor {
-    return this.run("selu", selu, input);
-  }
-}
-
-const mish = functional("mish");
+export class SELU extends activation<Inplace, Plain>("selu", inplace) {}
 /** x · tanh(softplus(x)) */
-export class Mish extends PlainActivation {
-  forward(input: Tensor): Tensor {
-    return this.run("mish", mish, input);
-  }
-}
-
-const hardswish = functional("hardswish");
+export class Mish extends activation<Inplace, Plain>("mish", inplace) {}
 /** x · relu6(x + 3) / 6 */
-export class Hardswish extends PlainActivation {
-  forward(input: Tensor): Tensor {
-    return this.run("hardswish", hardswish, input);
-  }
-}
-
-const hardsigmoid = functional("hardsigmoid");
+export class Hardswish extends activation<Inplace, Plain>("hardswish", inplace) {}
 /** relu6(x + 3) / 6 */
-export class Hardsigmoid extends PlainActivation {
-  forward(input: Tensor): Tensor {
-    return this.run("hardsigmoid", hardsigmoid, input);
-  }
-}
+export class Hardsigmoid extends activation<Inplace, Plain>("hardsigmoid", inplace) {}
 
-const sigmoid = functional("sigmoid");
 /** 1 / (1 + exp(-x)) */
-export class Sigmoid extends Module {
-  forward(input: Tensor): Tensor {
-    return sigmoid(input);
-  }
-}
-
-const tanh = functional("tanh");
+export class Sigmoid extends activation<object, []>("sigmoid", {}) {}
 /** Hyperbolic tangent. */
-export class Tanh extends Module {
-  forward(input: Tensor): Tensor {
-    return tanh(input);
-  }
-}
-
-const softsign = functional("softsign");
+export class Tanh extends activation<object, []>("tanh", {}) {}
 /** x / (1 + |x|) */
-export class Softsign extends Module {
-  forward(input: Tensor): Tensor {
-    return softsign(input);
-  }
-}
-
-const tanhshrink = functional("tanhshrink");
+export class Softsign extends activation<object, []>("softsign", {}) {}
 /** x - tanh(x) */
-export class Tanhshrink extends Module {
-  forward(input: Tensor): Tensor {
-    return tanhshrink(input);
-  }
-}
-
-const logsigmoid = functional("logsigmoid");
+export class Tanhshrink extends activation<object, []>("tanhshrink", {}) {}
 /** log(sigmoid(x)) */
-export class LogSigmoid extends Module {
-  forward(input: Tensor): Tensor {
-    return logsigmoid(input);
-  }
-}
+export class LogSigmoid extends activation<object, []>("logsigmoid", {}) {}
 
-const gelu = functional("gelu");
-/** x · Φ(x), or its approximation by tanh. */
-export class GELU extends Module {
-  readonly approximate: "none" | "tanh";
-  constructor(
-    ...args: Init<[], [approximate: "none" | "tanh"], { approximate?: "none" | "tanh" }>
-  ) {
-    super();
-    const o = bind<{ approximate: "none" | "tanh" }>("GELU", args, [], { approximate: "none" });
-    this.approximate = o.approximate;
-  }
-  forward(input: Tensor): Tensor {
-    return gelu(input, { approximate: this.approximate });
-  }
-  override extraRepr(): string {
-    return `approximate=${py(this.approximate)}`;
-  }
-}
-
-const leakyRelu = functional("leakyRelu");
-/** x, or negativeSlope · x below 0. */
-export class LeakyReLU extends InplaceActivation {
-  readonly negativeSlope: number;
-  constructor(
-    ...args: Init<
-      [],
-      [negativeSlope: number, inplace: boolean],
-      { negativeSlope?: number; inplace?: boolean }
-    >
-  ) {
-    super();
-    const defaults = { negativeSlope: 0.01, inplace: false };
-    const o = bind<typeof defaults>("LeakyReLU", args, [], defaults);
-    this.negativeSlope = o.negativeSlope;
-    this.inplace = o.inplace;
-  }
-  forward(input: Tensor): Tensor {
-    return this.run("leakyRelu", leakyRelu, input, this.negativeSlope);
-  }
-  override extraRepr(): string {
-    return this.inplaceRepr(`negative_slope=${pyFloat(this.negativeSlope)}`);
-  }
-}
-
-type AlphaInit = Init<[], [alpha: number, inplace: boolean], { alpha?: number; inplace?: boolean }>;
-
-/** Activations with `alpha`. */
-abstract class AlphaActivation extends InplaceActivation {
-  readonly alpha: number;
-  constructor(...args: AlphaInit) {
-    super();
-    const defaults = { alpha: 1, inplace: false };
-    const o = bind<typeof defaults>(this.constructor.name, args, [], defaults);
-    this.alpha = o.alpha;
-    this.inplace = o.inplace;
-  }
-  override extraRepr(): string {
-    return this.inplaceRepr(`alpha=${pyFloat(this.alpha)}`);
-  }
-}
-
-const elu = functional("elu");
+type Alpha = { alpha: number } & Inplace;
+type AlphaFirst = [alpha: number, inplace: boolean];
 /** x, or alpha · (exp(x) - 1) below 0. */
-export class ELU extends AlphaActivation {
-  forward(input: Tensor): Tensor {
-    return this.run("elu", elu, input, this.alpha);
-  }
-}
-
-const celu = functional("celu");
+export class ELU extends activation<Alpha, AlphaFirst>("elu", { alpha: 1, ...inplace }) {}
 /** max(x, 0) + min(alpha · (exp(x / alpha) - 1), 0) */
-export class CELU extends AlphaActivation {
-  forward(input: Tensor): Tensor {
-    return this.run("celu", celu, input, this.alpha);
-  }
-}
+export class CELU extends activation<Alpha, AlphaFirst>("celu", { alpha: 1, ...inplace }) {}
 
-const softplus = functional("softplus");
+/** x, or negativeSlope · x below 0. */
+export class LeakyReLU extends activation<
+  { negativeSlope: number } & Inplace,
+  [negativeSlope: number, inplace: boolean]
+>("leakyRelu", { negativeSlope: 0.01, ...inplace }) {}
+
 /** log(1 + exp(beta · x)) / beta; x itself where beta · x > threshold. */
-export class Softplus extends Module {
-  readonly beta: number;
-  readonly threshold: number;
-  constructor(
-    ...args: Init<[], [beta: number, threshold: number], { beta?: number; threshold?: number }>
-  ) {
-    super();
-    const defaults = { beta: 1, threshold: 20 };
-    const o = bind<typeof defaults>("Softplus", args, [], defaults);
-    this.beta = o.beta;
-    this.threshold = o.threshold;
-  }
-  forward(input: Tensor): Tensor {
-    return softplus(input, this.beta, this.threshold);
-  }
-  override extraRepr(): string {
-    return `beta=${pyFloat(this.beta)}, threshold=${pyFloat(this.threshold)}`;
-  }
-}
+export class Softplus extends activation<
+  { beta: number; threshold: number },
+  [beta: number, threshold: number]
+>("softplus", { beta: 1, threshold: 20 }) {}
 
-const hardtanh = functional("hardtanh");
 /** x clamped to [minVal, maxVal]. */
-export class Hardtanh extends InplaceActivation {
-  readonly minVal: number;
-  readonly maxVal: number;
-  constructor(
-    ...args: Init<
-      [],
-      [minVal: number, maxVal: number, inplace: boolean],
-      { minVal?: number; maxVal?: number; inplace?: boolean }
-    >
-  ) {
-    super();
-    const defaults = { minVal: -1, maxVal: 1, inplace: false };
-    const o = bind<typeof defaults>("Hardtanh", args, [], defaults);
-    this.minVal = o.minVal;
-    this.maxVal = o.maxVal;
-    this.inplace = o.inplace;
-  }
-  forward(input: Tensor): Tensor {
-    return this.run("hardtanh", hardtanh, input, this.minVal, this.maxVal);
-  }
-  override extraRepr(): string {
-    return this.inplaceRepr(`min_val=${pyFloat(this.minVal)}, max_val=${pyFloat(this.maxVal)}`);
-  }
-}
+export class Hardtanh extends activation<
+  { minVal: number; maxVal: number } & Inplace,
+  [minVal: number, maxVal: number, inplace: boolean]
+>("hardtanh", { minVal: -1, maxVal: 1, ...inplace }) {}
 
-const threshold = functional("threshold");
 /** x where x > threshold, else value. */
-export class Threshold extends InplaceActivation {
-  readonly threshold: number;
-  readonly value: number;
-  constructor(
-    ...args: Init<[threshold: number, value: number], [inplace: boolean], InplaceOptions>
-  ) {
-    super();
-    const o = bind<{ threshold: number; value: number; inplace: boolean }>(
-      "Threshold",
-      args,
-      ["threshold", "value"],
-      { inplace: false },
-    );
-    this.threshold = o.threshold;
-    this.value = o.value;
-    this.inplace = o.inplace;
-  }
-  forward(input: Tensor): Tensor {
-    return this.run("threshold", threshold, input, this.threshold, this.value);
-  }
+export class Threshold extends activation<
+  { threshold: number; value: number } & Inplace,
+  Plain,
+  [threshold: number, value: number]
+>("threshold", inplace, ["threshold", "value"]) {
   override extraRepr(): string {
-    return this.inplaceRepr(`threshold=${py(this.threshold)}, value=${py(this.value)}`);
+    const flag = this.inplace ? ", inplace=True" : "";
+    return `threshold=${py(this.threshold)}, value=${py(this.value)}${flag}`;
   }
 }
 
-type LambdaInit = Init<[], [lambd: number], { lambd?: number }>;
+const shrink = (name: string) =>
+  activation<{ lambd: number }, [lambd: number]>(name, { lambd: 0.5 });
 
-/** Activations with `lambd`. */
-abstract class Shrink extends Module {
-  readonly lambd: number;
-  constructor(...args: LambdaInit) {
-    super();
-    this.lambd = bind<{ lambd: number }>(this.constructor.name, args, [], { lambd: 0.5 }).lambd;
+/** x moved towards 0 by lambd. */
+export class Softshrink extends shrink("softshrink") {
+  override extraRepr(): string {
+    return py(this.lambd);
   }
+}
+/** x, or 0 where |x| ≤ lambd. */
+export class Hardshrink extends shrink("hardshrink") {
   override extraRepr(): string {
     return py(this.lambd);
   }
 }
 
-const softshrink = functional("softshrink");
-/** x moved towards 0 by lambd. */
-export class Softshrink extends Shrink {
-  forward(input: Tensor): Tensor {
-    return softshrink(input, this.lambd);
-  }
-}
+const alongDim = (name: string) => activation<{ dim: number }, [dim: number]>(name, { dim: -1 });
 
-const hardshrink = functional("hardshrink");
-/** x, or 0 where |x| ≤ lambd. */
-export class Hardshrink extends Shrink {
-  forward(input: Tensor): Tensor {
-    return hardshrink(input, this.lambd);
-  }
-}
-
-type DimInit = Init<[], [dim: number], { dim?: number }>;
-
-/** Activations along one dim. */
-abstract class AlongDim extends Module {
-  readonly dim: number;
-  constructor(fallback: number, args: readonly unknown[]) {
-    super();
-    this.dim = bind<{ dim: number }>(this.constructor.name, args, [], { dim: fallback }).dim;
-  }
-  override extraRepr(): string {
-    return `dim=${this.dim}`;
-  }
-}
+/** exp(x) / sum of exp(x) along `dim` (default: the last). */
+export class Softmax extends alongDim("softmax") {}
+/** log(softmax(x)) along `dim` (default: the last). */
+export class LogSoftmax extends alongDim("logSoftmax") {}
+/** softmax(-x) along `dim` (default: the last). */
+export class Softmin extends alongDim("softmin") {}
+/** First half · sigmoid(second half) along `dim`. */
+export class GLU extends alongDim("glu") {}
 
 const softmax = functional("softmax");
-/** exp(x) / sum of exp(x) along `dim` (default: the last). */
-export class Softmax extends AlongDim {
-  constructor(...args: DimInit) {
-    super(-1, args);
-  }
-  forward(input: Tensor): Tensor {
-    return softmax(input, this.dim);
-  }
-}
-
 /** Softmax over the channels of [N, C, H, W] or [C, H, W]. */
 export class Softmax2d extends Module {
   forward(input: Tensor): Tensor {
@@ -355,35 +174,14 @@ export class Softmax2d extends Module {
   }
 }
 
-const logSoftmax = functional("logSoftmax");
-/** log(softmax(x)) along `dim` (default: the last). */
-export class LogSoftmax extends AlongDim {
-  constructor(...args: DimInit) {
-    super(-1, args);
-  }
-  forward(input: Tensor): Tensor {
-    return logSoftmax(input, this.dim);
-  }
-}
-
-/** softmax(-x) along `dim` (default: the last). */
-export class Softmin extends AlongDim {
-  constructor(...args: DimInit) {
-    super(-1, args);
-  }
-  forward(input: Tensor): Tensor {
-    return softmax(input.neg(), this.dim);
-  }
-}
-
-const glu = functional("glu");
-/** First half · sigmoid(second half) along `dim`. */
-export class GLU extends AlongDim {
-  constructor(...args: DimInit) {
-    super(-1, args);
-  }
-  forward(input: Tensor): Tensor {
-    return glu(input, this.dim);
+type Approximation = "none" | "tanh";
+/** x · Φ(x), or its approximation by tanh. */
+export class GELU extends activation<{ approximate: Approximation }, [approximate: Approximation]>(
+  "gelu",
+  { approximate: "none" },
+) {
+  override forward(input: Tensor): Tensor {
+    return ops.gelu(input, { approximate: this.approximate });
   }
 }
 
@@ -413,27 +211,11 @@ export class PReLU extends Module {
 
 const rrelu = functional("rrelu");
 /** Leaky ReLU with a slope drawn from U(lower, upper) in training. */
-export class RReLU extends Module {
-  readonly lower: number;
-  readonly upper: number;
-  constructor(
-    ...args: Init<
-      [],
-      [lower: number, upper: number, inplace: boolean],
-      { lower?: number; upper?: number; inplace?: boolean }
-    >
-  ) {
-    super();
-    const defaults = { lower: 1 / 8, upper: 1 / 3, inplace: false };
-    const o = bind<typeof defaults>("RReLU", args, [], defaults);
-    if (o.inplace) throw new NotImplementedError("RReLU: no in-place form");
-    this.lower = o.lower;
-    this.upper = o.upper;
-  }
-  forward(input: Tensor): Tensor {
-    return rrelu(input, this.lower, this.upper, this.training);
-  }
-  override extraRepr(): string {
-    return `lower=${this.lower}, upper=${this.upper}`;
+export class RReLU extends activation<
+  { lower: number; upper: number } & Inplace,
+  [lower: number, upper: number, inplace: boolean]
+>("rrelu", { lower: 1 / 8, upper: 1 / 3, ...inplace }) {
+  override forward(input: Tensor): Tensor {
+    return rrelu(input, this.lower, this.upper, this.training, this.inplace);
   }
 }
