@@ -14,11 +14,9 @@ const addon = process.env.CRESSET_ADDON ?? `${root}build/release/cresset.node`;
 const core = createRequire(import.meta.url)(addon);
 const ops = parseOps(JSON.parse(core.schemas()));
 
-const files = {
-  "js/src/ops.gen.ts": emitOps(ops, core.rollHash()),
-  ...emitNamespaces(ops),
-  "docs/ops.md": emitDocs(ops, root),
-};
+const files = { "js/src/ops.gen.ts": emitOps(ops, core.rollHash()), ...emitNamespaces(ops) };
+const generated = new Map(Object.entries(files).map(([path, text]) => [root + path, text]));
+files["docs/ops.md"] = emitDocs(ops, root, generated);
 
 let stale = false;
 for (const [path, text] of Object.entries(files)) {

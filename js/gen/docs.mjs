@@ -148,9 +148,10 @@ function missingText(names) {
   return `${head} ${names.map(code).join(", ")}.`;
 }
 
-export function emitDocs(ops, root) {
+/** `generated` holds the texts of the generated TypeScript files by path. */
+export function emitDocs(ops, root, generated) {
   const src = `${root}js/src/`;
-  const exports = new Exports();
+  const exports = new Exports(generated);
   const support = new Support(root);
   const rows = new Rows();
   const others = [];
@@ -166,9 +167,9 @@ export function emitDocs(ops, root) {
 
 Generated from the core's schemas and from what js/src exports: ${count} operators. A signature is
 the schema with PyTorch's names, or that of the TypeScript function where PyTorch's overloads
-became one function. In JavaScript names are camelCase, and optional arguments may be given by position or
-in one trailing object. "in place" is the method whose name ends in an underscore. On \`meta\` an
-operator computes shapes only.
+became one function. In JavaScript names are camelCase, and optional arguments may be given by
+position or in one trailing object. "in place" is the method whose name ends in an underscore. On
+\`meta\` an operator computes shapes only.
 
 The last columns: ✓ every recorded result of PyTorch agrees on that device; "partly": some variants
 do; · has a kernel but no recorded results; empty: no kernel, or not compared yet.

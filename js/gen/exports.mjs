@@ -75,8 +75,7 @@ function declarations(text) {
   return all;
 }
 
-function parseFile(path) {
-  const text = readFileSync(path, "utf8");
+function parseFile(path, text) {
   const file = { path, text, declared: declarations(text), exported: new Map(), stars: [] };
   for (const match of text.matchAll(/^export (?:async )?(?:function|const|class) (\w+)/gm))
     file.exported.set(match[1], { local: match[1] });
@@ -90,12 +89,19 @@ function parseFile(path) {
   return file;
 }
 
-/** Follows exports from file to file. */
+/** Follows exports from file to file; `generated` holds new texts by path. */
 export class Exports {
   files = new Map();
 
+  constructor(generated) {
+    this.generated = generated;
+  }
+
   file(path) {
-    if (!this.files.has(path)) this.files.set(path, parseFile(path));
+    if (!this.files.has(path)) {
+      const text = this.generated.get(path) ?? readFileSync(path, "utf8");
+      this.files.set(path, parseFile(path, text));
+    }
     return this.files.get(path);
   }
 
