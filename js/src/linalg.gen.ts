@@ -24,5 +24,6 @@ export {
   linalgTensorsolve as tensorsolve,
   linalgDet as det,
   linalgSlogdet as slogdet,
+  linalgMatrixExp as matrixExp,
   linalgCross as cross,
 } from "./ops.gen.js";

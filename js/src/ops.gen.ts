@@ -46,7 +46,7 @@ import type { Generator } from "./generator.js";
 import type { Tensor } from "./tensor.js";
 
 /** The roll of operators that these numbers belong to. */
-export const rollHash = 1418559750;
+export const rollHash = 2033442776;
 
 /** absolute value */
 export function abs(self: Tensor): Tensor;
@@ -9736,6 +9736,23 @@ export function logdet(self?: any): any {
   return $one(653);
 }
 
+/** The sum of the powers A^k / k! of square matrices. */
+export function matrixExp(self: Tensor): Tensor;
+export function matrixExp(self?: any): any {
+  if (arguments.length > 1) $checkCount("matrixExp", arguments.length, 1);
+  $f[0] = $id(self, "matrixExp", "self");
+  return $one(654);
+}
+
+/** The sum of the powers A^k / k! of square matrices. */
+export function linalgMatrixExp(A: Tensor): Tensor;
+export function linalgMatrixExp(options: { A: Tensor | undefined }): Tensor;
+export function linalgMatrixExp(A?: any): any {
+  if (arguments.length > 1) $checkCount("linalgMatrixExp", arguments.length, 1);
+  $f[0] = $id(A, "linalgMatrixExp", "A");
+  return $one(655);
+}
+
 /** Sums of products by labelled dims. */
 export function _einsum(equation: string, operands: readonly Tensor[]): Tensor;
 export function _einsum(options: { equation: string | undefined; operands: readonly Tensor[] | undefined }): Tensor;
@@ -9750,7 +9767,7 @@ export function _einsum(equation?: any, operands?: any): any {
   else if (arguments.length > 2) $checkCount("_einsum", arguments.length, 2);
   let $p = $text(0, equation, "_einsum", "equation");
   $tensors($p, operands, "_einsum", "operands");
-  return $one(654);
+  return $one(656);
 }
 
 /** Convolution of [N, C, L] by a weight [out, C / groups, k]. */
@@ -9785,7 +9802,7 @@ export function conv1d(input?: any, weight?: any, bias?: any, stride?: any, padd
   $p = $ints($p, dilation, "conv1d", "dilation", 1);
   $need($p, 64);
   $f[$p] = $int(groups, "conv1d", "groups");
-  return $one(655);
+  return $one(657);
 }
 
 /** Convolution of [N, C, H, W] by a weight [out, C / groups, kh, kw]. */
@@ -9820,7 +9837,7 @@ export function conv2d(input?: any, weight?: any, bias?: any, stride?: any, padd
   $p = $ints($p, dilation, "conv2d", "dilation", 2);
   $need($p, 64);
   $f[$p] = $int(groups, "conv2d", "groups");
-  return $one(656);
+  return $one(658);
 }
 
 /** Convolution of [N, C, D, H, W]. */
@@ -9855,7 +9872,7 @@ export function conv3d(input?: any, weight?: any, bias?: any, stride?: any, padd
   $p = $ints($p, dilation, "conv3d", "dilation", 3);
   $need($p, 64);
   $f[$p] = $int(groups, "conv3d", "groups");
-  return $one(657);
+  return $one(659);
 }
 
 /** Convolution with padding given by name. */
@@ -9892,7 +9909,7 @@ export function _convPadded(rank?: any, input?: any, weight?: any, bias?: any, s
   $p = $ints($p + 1, dilation, "_convPadded", "dilation", 1);
   $need($p, 64);
   $f[$p] = $int(groups, "_convPadded", "groups");
-  return $one(658);
+  return $one(660);
 }
 
 /** The gradient of conv1d as an operator. */
@@ -9931,7 +9948,7 @@ export function convTranspose1d(input?: any, weight?: any, bias?: any, stride?: 
   $need($p, 64);
   $f[$p] = $int(groups, "convTranspose1d", "groups");
   $ints($p + 1, dilation, "convTranspose1d", "dilation", 1);
-  return $one(659);
+  return $one(661);
 }
 
 /** The gradient of conv2d as an operator. */
@@ -9970,7 +9987,7 @@ export function convTranspose2d(input?: any, weight?: any, bias?: any, stride?: 
   $need($p, 64);
   $f[$p] = $int(groups, "convTranspose2d", "groups");
   $ints($p + 1, dilation, "convTranspose2d", "dilation", 2);
-  return $one(660);
+  return $one(662);
 }
 
 /** The gradient of conv3d as an operator. */
@@ -10009,7 +10026,7 @@ export function convTranspose3d(input?: any, weight?: any, bias?: any, stride?: 
   $need($p, 64);
   $f[$p] = $int(groups, "convTranspose3d", "groups");
   $ints($p + 1, dilation, "convTranspose3d", "dilation", 3);
-  return $one(661);
+  return $one(663);
 }
 
 /** Maxima of windows of [N, C, L], and where they are. */
@@ -10040,7 +10057,7 @@ export function maxPool1dWithIndices(self?: any, kernelSize?: any, stride?: any,
   $p = $ints($p, dilation, "maxPool1dWithIndices", "dilation", 1);
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool1dWithIndices", "ceilMode");
-  return $named(662, ["output","indices"] as const);
+  return $named(664, ["output","indices"] as const);
 }
 
 /** Maxima of windows of [N, C, H, W], and where they are. */
@@ -10071,7 +10088,7 @@ export function maxPool2dWithIndices(self?: any, kernelSize?: any, stride?: any,
   $p = $ints($p, dilation, "maxPool2dWithIndices", "dilation", 2);
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool2dWithIndices", "ceilMode");
-  return $named(663, ["output","indices"] as const);
+  return $named(665, ["output","indices"] as const);
 }
 
 /** Maxima of windows of [N, C, D, H, W], and where they are. */
@@ -10102,7 +10119,7 @@ export function maxPool3dWithIndices(self?: any, kernelSize?: any, stride?: any,
   $p = $ints($p, dilation, "maxPool3dWithIndices", "dilation", 3);
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool3dWithIndices", "ceilMode");
-  return $named(664, ["output","indices"] as const);
+  return $named(666, ["output","indices"] as const);
 }
 
 /** The gradient of max_pool2d. */
@@ -10137,7 +10154,7 @@ export function maxPool2dWithIndicesBackward(gradOutput?: any, self?: any, kerne
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool2dWithIndicesBackward", "ceilMode");
   $f[$p + 1] = $id(indices, "maxPool2dWithIndicesBackward", "indices");
-  return $one(665);
+  return $one(667);
 }
 
 /** Means of windows of [N, C, L]. */
@@ -10168,7 +10185,7 @@ export function avgPool1d(self?: any, kernelSize?: any, stride?: any, padding?: 
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "avgPool1d", "ceilMode");
   $f[$p + 1] = $flag(countIncludePad, "avgPool1d", "countIncludePad");
-  return $one(666);
+  return $one(668);
 }
 
 /** Means of windows of [N, C, H, W]. */
@@ -10202,7 +10219,7 @@ export function avgPool2d(self?: any, kernelSize?: any, stride?: any, padding?: 
   $f[$p] = $flag(ceilMode, "avgPool2d", "ceilMode");
   $f[$p + 1] = $flag(countIncludePad, "avgPool2d", "countIncludePad");
   $intOrNone($p + 2, divisorOverride, "avgPool2d", "divisorOverride");
-  return $one(667);
+  return $one(669);
 }
 
 /** Means of windows of [N, C, D, H, W]. */
@@ -10236,7 +10253,7 @@ export function avgPool3d(self?: any, kernelSize?: any, stride?: any, padding?: 
   $f[$p] = $flag(ceilMode, "avgPool3d", "ceilMode");
   $f[$p + 1] = $flag(countIncludePad, "avgPool3d", "countIncludePad");
   $intOrNone($p + 2, divisorOverride, "avgPool3d", "divisorOverride");
-  return $one(668);
+  return $one(670);
 }
 
 /** Means of output_size parts of [N, C, L]. */
@@ -10251,7 +10268,7 @@ export function _adaptiveAvgPool1d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveAvgPool1d", "self");
   $ints(1, outputSize, "_adaptiveAvgPool1d", "outputSize", 1);
-  return $one(669);
+  return $one(671);
 }
 
 /** Means of output_size parts of [N, C, H, W]. */
@@ -10266,7 +10283,7 @@ export function _adaptiveAvgPool2d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveAvgPool2d", "self");
   $ints(1, outputSize, "_adaptiveAvgPool2d", "outputSize", 2);
-  return $one(670);
+  return $one(672);
 }
 
 /** Means of output_size parts of [N, C, D, H, W]. */
@@ -10281,7 +10298,7 @@ export function _adaptiveAvgPool3d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveAvgPool3d", "self");
   $ints(1, outputSize, "_adaptiveAvgPool3d", "outputSize", 3);
-  return $one(671);
+  return $one(673);
 }
 
 /** Maxima of output_size parts, and where they are. */
@@ -10296,7 +10313,7 @@ export function _adaptiveMaxPool1d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveMaxPool1d", "self");
   $ints(1, outputSize, "_adaptiveMaxPool1d", "outputSize", 1);
-  return $named(672, ["output","indices"] as const);
+  return $named(674, ["output","indices"] as const);
 }
 
 /** Maxima of output_size parts, and where they are. */
@@ -10311,7 +10328,7 @@ export function _adaptiveMaxPool2d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveMaxPool2d", "self");
   $ints(1, outputSize, "_adaptiveMaxPool2d", "outputSize", 2);
-  return $named(673, ["output","indices"] as const);
+  return $named(675, ["output","indices"] as const);
 }
 
 /** Maxima of output_size parts, and where they are. */
@@ -10326,7 +10343,7 @@ export function _adaptiveMaxPool3d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveMaxPool3d", "self");
   $ints(1, outputSize, "_adaptiveMaxPool3d", "outputSize", 3);
-  return $named(674, ["output","indices"] as const);
+  return $named(676, ["output","indices"] as const);
 }
 
 /** Maxima of [N, C, L] put back, zeros between. */
@@ -10354,7 +10371,7 @@ export function maxUnpool1d(self?: any, indices?: any, kernelSize?: any, stride?
   $p = $intsOrNone($p, stride, "maxUnpool1d", "stride", 1);
   $p = $ints($p, padding, "maxUnpool1d", "padding", 1);
   $intsOrNone($p, outputSize, "maxUnpool1d", "outputSize", 1);
-  return $one(675);
+  return $one(677);
 }
 
 /** Maxima of [N, C, H, W] put back, zeros between. */
@@ -10382,7 +10399,7 @@ export function maxUnpool2d(self?: any, indices?: any, kernelSize?: any, stride?
   $p = $intsOrNone($p, stride, "maxUnpool2d", "stride", 2);
   $p = $ints($p, padding, "maxUnpool2d", "padding", 2);
   $intsOrNone($p, outputSize, "maxUnpool2d", "outputSize", 2);
-  return $one(676);
+  return $one(678);
 }
 
 /** Maxima of [N, C, D, H, W] put back, zeros between. */
@@ -10410,7 +10427,7 @@ export function maxUnpool3d(self?: any, indices?: any, kernelSize?: any, stride?
   $p = $intsOrNone($p, stride, "maxUnpool3d", "stride", 3);
   $p = $ints($p, padding, "maxUnpool3d", "padding", 3);
   $intsOrNone($p, outputSize, "maxUnpool3d", "outputSize", 3);
-  return $one(677);
+  return $one(679);
 }
 
 /** Columns of the windows of images. */
@@ -10437,7 +10454,7 @@ export function im2col(self?: any, kernelSize?: any, dilation?: any, padding?: a
   $p = $ints($p, dilation, "im2col", "dilation", 2);
   $p = $ints($p, padding, "im2col", "padding", 2);
   $ints($p, stride, "im2col", "stride", 2);
-  return $one(678);
+  return $one(680);
 }
 
 /** Images from columns of windows, summed where they overlap. */
@@ -10467,7 +10484,7 @@ export function col2im(self?: any, outputSize?: any, kernelSize?: any, dilation?
   $p = $ints($p, dilation, "col2im", "dilation", 2);
   $p = $ints($p, padding, "col2im", "padding", 2);
   $ints($p, stride, "col2im", "stride", 2);
-  return $one(679);
+  return $one(681);
 }
 
 /** The rows of a dim that a 1-d index names. */
@@ -10485,7 +10502,7 @@ export function indexSelect(self?: any, dim?: any, index?: any): any {
   $f[0] = $id(self, "indexSelect", "self");
   $f[1] = $int(dim, "indexSelect", "dim");
   $f[2] = $id(index, "indexSelect", "index");
-  return $one(680);
+  return $one(682);
 }
 
 /** Adds alpha times the rows of `source` to the indexed rows. */
@@ -10510,7 +10527,7 @@ export function indexAdd(self?: any, dim?: any, index?: any, source?: any, _opti
   $f[2] = $id(index, "indexAdd", "index");
   $f[3] = $id(source, "indexAdd", "source");
   $scalar(4, alpha, "indexAdd", "alpha");
-  return $one(681);
+  return $one(683);
 }
 
 /** index_add() in place. */
@@ -10535,7 +10552,7 @@ export function indexAdd_(self?: any, dim?: any, index?: any, source?: any, _opt
   $f[2] = $id(index, "indexAdd_", "index");
   $f[3] = $id(source, "indexAdd_", "source");
   $scalar(4, alpha, "indexAdd_", "alpha");
-  $none(682);
+  $none(684);
   return self;
 }
 
@@ -10557,7 +10574,7 @@ export function indexCopy(self?: any, dim?: any, index?: any, source?: any): any
   $f[1] = $int(dim, "indexCopy", "dim");
   $f[2] = $id(index, "indexCopy", "index");
   $f[3] = $id(source, "indexCopy", "source");
-  return $one(683);
+  return $one(685);
 }
 
 /** index_copy() in place. */
@@ -10578,7 +10595,7 @@ export function indexCopy_(self?: any, dim?: any, index?: any, source?: any): an
   $f[1] = $int(dim, "indexCopy_", "dim");
   $f[2] = $id(index, "indexCopy_", "index");
   $f[3] = $id(source, "indexCopy_", "source");
-  $none(684);
+  $none(686);
   return self;
 }
 
@@ -10601,7 +10618,7 @@ export function indexFill(self?: any, dim?: any, index?: any, value?: any): any 
   $f[1] = $int(dim, "indexFill", "dim");
   $f[2] = $id(index, "indexFill", "index");
   $operand(3, value, "indexFill", "value");
-  return $one(685);
+  return $one(687);
 }
 
 /** index_fill() in place. */
@@ -10623,7 +10640,7 @@ export function indexFill_(self?: any, dim?: any, index?: any, value?: any): any
   $f[1] = $int(dim, "indexFill_", "dim");
   $f[2] = $id(index, "indexFill_", "index");
   $operand(3, value, "indexFill_", "value");
-  $none(686);
+  $none(688);
   return self;
 }
 
@@ -10639,7 +10656,7 @@ export function take(self?: any, index?: any): any {
   else if (arguments.length > 2) $checkCount("take", arguments.length, 2);
   $f[0] = $id(self, "take", "self");
   $f[1] = $id(index, "take", "index");
-  return $one(687);
+  return $one(689);
 }
 
 /** Writes elements by their number in row-major order. */
@@ -10661,7 +10678,7 @@ export function put(self?: any, index?: any, source?: any, accumulate?: any): an
   $f[1] = $id(index, "put", "index");
   $f[2] = $id(source, "put", "source");
   $f[3] = $flag(accumulate, "put", "accumulate");
-  return $one(688);
+  return $one(690);
 }
 
 /** put() in place. */
@@ -10683,7 +10700,7 @@ export function put_(self?: any, index?: any, source?: any, accumulate?: any): a
   $f[1] = $id(index, "put_", "index");
   $f[2] = $id(source, "put_", "source");
   $f[3] = $flag(accumulate, "put_", "accumulate");
-  $none(689);
+  $none(691);
   return self;
 }
 
@@ -10705,7 +10722,7 @@ export function _where(condition?: any, input?: any, other?: any): any {
   $f[0] = $id(condition, "_where", "condition");
   $operand(1, input, "_where", "input");
   $operand(4, other, "_where", "other");
-  return $one(690);
+  return $one(692);
 }
 
 /** `value` where the mask holds, else the tensor. */
@@ -10724,7 +10741,7 @@ export function maskedFill(self?: any, mask?: any, value?: any): any {
   $f[0] = $id(self, "maskedFill", "self");
   $f[1] = $id(mask, "maskedFill", "mask");
   $operand(2, value, "maskedFill", "value");
-  return $one(691);
+  return $one(693);
 }
 
 /** masked_fill() in place. */
@@ -10743,7 +10760,7 @@ export function maskedFill_(self?: any, mask?: any, value?: any): any {
   $f[0] = $id(self, "maskedFill_", "self");
   $f[1] = $id(mask, "maskedFill_", "mask");
   $operand(2, value, "maskedFill_", "value");
-  $none(692);
+  $none(694);
   return self;
 }
 
@@ -10759,7 +10776,7 @@ export function maskedSelect(self?: any, mask?: any): any {
   else if (arguments.length > 2) $checkCount("maskedSelect", arguments.length, 2);
   $f[0] = $id(self, "maskedSelect", "self");
   $f[1] = $id(mask, "maskedSelect", "mask");
-  return $one(693);
+  return $one(695);
 }
 
 /** Elements of `source`, in order, where the mask holds. */
@@ -10777,7 +10794,7 @@ export function maskedScatter(self?: any, mask?: any, source?: any): any {
   $f[0] = $id(self, "maskedScatter", "self");
   $f[1] = $id(mask, "maskedScatter", "mask");
   $f[2] = $id(source, "maskedScatter", "source");
-  return $one(694);
+  return $one(696);
 }
 
 /** masked_scatter() in place. */
@@ -10795,7 +10812,7 @@ export function maskedScatter_(self?: any, mask?: any, source?: any): any {
   $f[0] = $id(self, "maskedScatter_", "self");
   $f[1] = $id(mask, "maskedScatter_", "mask");
   $f[2] = $id(source, "maskedScatter_", "source");
-  $none(695);
+  $none(697);
   return self;
 }
 
@@ -10818,7 +10835,7 @@ export function gather(self?: any, dim?: any, index?: any, _options?: unknown): 
   $f[1] = $int(dim, "gather", "dim");
   $f[2] = $id(index, "gather", "index");
   $f[3] = $flag(sparseGrad, "gather", "sparseGrad");
-  return $one(696);
+  return $one(698);
 }
 
 /** gather() with broadcasting; flat without a dim. */
@@ -10836,7 +10853,7 @@ export function takeAlongDim(self?: any, indices?: any, dim?: any): any {
   $f[0] = $id(self, "takeAlongDim", "self");
   $f[1] = $id(indices, "takeAlongDim", "indices");
   $intOrNone(2, dim, "takeAlongDim", "dim");
-  return $one(697);
+  return $one(699);
 }
 
 /** Writes elements of `src`, or one number, along a dim. */
@@ -10862,7 +10879,7 @@ export function scatter(self?: any, dim?: any, index?: any, src?: any, _options?
   $f[2] = $id(index, "scatter", "index");
   $operand(3, src, "scatter", "src");
   $f[6] = $choice(reduce, ["none","add","multiply"], "scatter", "reduce");
-  return $one(698);
+  return $one(700);
 }
 
 /** scatter() in place. */
@@ -10888,7 +10905,7 @@ export function scatter_(self?: any, dim?: any, index?: any, src?: any, _options
   $f[2] = $id(index, "scatter_", "index");
   $operand(3, src, "scatter_", "src");
   $f[6] = $choice(reduce, ["none","add","multiply"], "scatter_", "reduce");
-  $none(699);
+  $none(701);
   return self;
 }
 
@@ -10910,7 +10927,7 @@ export function scatterAdd(self?: any, dim?: any, index?: any, src?: any): any {
   $f[1] = $int(dim, "scatterAdd", "dim");
   $f[2] = $id(index, "scatterAdd", "index");
   $f[3] = $id(src, "scatterAdd", "src");
-  return $one(700);
+  return $one(702);
 }
 
 /** scatter_add() in place. */
@@ -10931,7 +10948,7 @@ export function scatterAdd_(self?: any, dim?: any, index?: any, src?: any): any 
   $f[1] = $int(dim, "scatterAdd_", "dim");
   $f[2] = $id(index, "scatterAdd_", "index");
   $f[3] = $id(src, "scatterAdd_", "src");
-  $none(701);
+  $none(703);
   return self;
 }
 
@@ -10960,7 +10977,7 @@ export function scatterReduce(self?: any, dim?: any, index?: any, src?: any, red
   $f[3] = $id(src, "scatterReduce", "src");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "scatterReduce", "reduce");
   $f[5] = $flag(includeSelf, "scatterReduce", "includeSelf");
-  return $one(702);
+  return $one(704);
 }
 
 /** scatter_reduce() in place. */
@@ -10988,7 +11005,7 @@ export function scatterReduce_(self?: any, dim?: any, index?: any, src?: any, re
   $f[3] = $id(src, "scatterReduce_", "src");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "scatterReduce_", "reduce");
   $f[5] = $flag(includeSelf, "scatterReduce_", "includeSelf");
-  $none(703);
+  $none(705);
   return self;
 }
 
@@ -11017,7 +11034,7 @@ export function indexReduce(self?: any, dim?: any, index?: any, source?: any, re
   $f[3] = $id(source, "indexReduce", "source");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "indexReduce", "reduce");
   $f[5] = $flag(includeSelf, "indexReduce", "includeSelf");
-  return $one(704);
+  return $one(706);
 }
 
 /** index_reduce() in place. */
@@ -11045,7 +11062,7 @@ export function indexReduce_(self?: any, dim?: any, index?: any, source?: any, r
   $f[3] = $id(source, "indexReduce_", "source");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "indexReduce_", "reduce");
   $f[5] = $flag(includeSelf, "indexReduce_", "includeSelf");
-  $none(705);
+  $none(707);
   return self;
 }
 
@@ -11084,7 +11101,7 @@ export function _fusedSgd(params?: any, buffers?: any, first?: any, lr?: any, mo
   $f[$p + 4] = $float(weightDecay, "_fusedSgd", "weightDecay");
   $f[$p + 5] = $flag(nesterov, "_fusedSgd", "nesterov");
   $f[$p + 6] = $flag(maximize, "_fusedSgd", "maximize");
-  $none(706);
+  $none(708);
 }
 
 /** One Adam or AdamW step over the parameters that have a gradient. */
@@ -11134,7 +11151,7 @@ export function _fusedAdam(params?: any, averages?: any, squares?: any, maxima?:
   $f[$p + 5] = $flag(decoupled, "_fusedAdam", "decoupled");
   $f[$p + 6] = $flag(amsgrad, "_fusedAdam", "amsgrad");
   $f[$p + 7] = $flag(maximize, "_fusedAdam", "maximize");
-  $none(707);
+  $none(709);
 }
 
 /** Drops or zeroes gradients. */
@@ -11151,7 +11168,7 @@ export function _zeroGrads(params?: any, setToNone?: any): any {
   let $p = $tensors(0, params, "_zeroGrads", "params");
   $need($p, 64);
   $f[$p] = $flag(setToNone, "_zeroGrads", "setToNone");
-  $none(708);
+  $none(710);
 }
 
 /** Replaces memory, shape and dtype of a leaf. */
@@ -11166,7 +11183,7 @@ export function _setData_(self?: any, data?: any): any {
   else if (arguments.length > 2) $checkCount("_setData_", arguments.length, 2);
   $f[0] = $id(self, "_setData_", "self");
   $f[1] = $id(data, "_setData_", "data");
-  $none(709);
+  $none(711);
   return self;
 }
 
@@ -11188,7 +11205,7 @@ export function add(self?: any, other?: any, _options?: unknown): any {
   $operand(0, self, "add", "self");
   $operand(3, other, "add", "other");
   $scalar(6, alpha, "add", "alpha");
-  return $one(710);
+  return $one(712);
 }
 
 /** a + alpha b, in place */
@@ -11208,7 +11225,7 @@ export function add_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "add_", "self");
   $operand(1, other, "add_", "other");
   $scalar(4, alpha, "add_", "alpha");
-  $none(711);
+  $none(713);
   return self;
 }
 
@@ -11230,7 +11247,7 @@ export function sub(self?: any, other?: any, _options?: unknown): any {
   $operand(0, self, "sub", "self");
   $operand(3, other, "sub", "other");
   $scalar(6, alpha, "sub", "alpha");
-  return $one(712);
+  return $one(714);
 }
 
 /** a - alpha b, in place */
@@ -11250,7 +11267,7 @@ export function sub_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "sub_", "self");
   $operand(1, other, "sub_", "other");
   $scalar(4, alpha, "sub_", "alpha");
-  $none(713);
+  $none(715);
   return self;
 }
 
@@ -11271,7 +11288,7 @@ export function rsub(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "rsub", "self");
   $operand(1, other, "rsub", "other");
   $scalar(4, alpha, "rsub", "alpha");
-  return $one(714);
+  return $one(716);
 }
 
 /** a + value b c */
@@ -11293,7 +11310,7 @@ export function addcmul(self?: any, tensor1?: any, tensor2?: any, _options?: unk
   $f[1] = $id(tensor1, "addcmul", "tensor1");
   $f[2] = $id(tensor2, "addcmul", "tensor2");
   $scalar(3, value, "addcmul", "value");
-  return $one(715);
+  return $one(717);
 }
 
 /** a + value b c, in place */
@@ -11315,7 +11332,7 @@ export function addcmul_(self?: any, tensor1?: any, tensor2?: any, _options?: un
   $f[1] = $id(tensor1, "addcmul_", "tensor1");
   $f[2] = $id(tensor2, "addcmul_", "tensor2");
   $scalar(3, value, "addcmul_", "value");
-  $none(716);
+  $none(718);
   return self;
 }
 
@@ -11338,7 +11355,7 @@ export function addcdiv(self?: any, tensor1?: any, tensor2?: any, _options?: unk
   $f[1] = $id(tensor1, "addcdiv", "tensor1");
   $f[2] = $id(tensor2, "addcdiv", "tensor2");
   $scalar(3, value, "addcdiv", "value");
-  return $one(717);
+  return $one(719);
 }
 
 /** a + value b / c, in place */
@@ -11360,7 +11377,7 @@ export function addcdiv_(self?: any, tensor1?: any, tensor2?: any, _options?: un
   $f[1] = $id(tensor1, "addcdiv_", "tensor1");
   $f[2] = $id(tensor2, "addcdiv_", "tensor2");
   $scalar(3, value, "addcdiv_", "value");
-  $none(718);
+  $none(720);
   return self;
 }
 
@@ -11380,7 +11397,7 @@ export function lerp(self?: any, end?: any, weight?: any): any {
   $f[0] = $id(self, "lerp", "self");
   $f[1] = $id(end, "lerp", "end");
   $operand(2, weight, "lerp", "weight");
-  return $one(719);
+  return $one(721);
 }
 
 /** a + weight (b - a), in place */
@@ -11399,7 +11416,7 @@ export function lerp_(self?: any, end?: any, weight?: any): any {
   $f[0] = $id(self, "lerp_", "self");
   $f[1] = $id(end, "lerp_", "end");
   $operand(2, weight, "lerp_", "weight");
-  $none(720);
+  $none(722);
   return self;
 }
 
@@ -11420,7 +11437,7 @@ export function div(self?: any, other?: any, _options?: unknown): any {
   $operand(0, self, "div", "self");
   $operand(3, other, "div", "other");
   $f[6] = $choice(roundingMode ?? "None", ["None","floor","trunc"], "div", "roundingMode");
-  return $one(721);
+  return $one(723);
 }
 
 /** quotient, in place */
@@ -11439,7 +11456,7 @@ export function div_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "div_", "self");
   $operand(1, other, "div_", "other");
   $f[4] = $choice(roundingMode ?? "None", ["None","floor","trunc"], "div_", "roundingMode");
-  $none(722);
+  $none(724);
   return self;
 }
 
@@ -11457,7 +11474,7 @@ export function trueDivide(self?: any, other?: any): any {
   if (other === undefined) $missing("trueDivide", "other");
   $operand(0, self, "trueDivide", "self");
   $operand(3, other, "trueDivide", "other");
-  return $one(723);
+  return $one(725);
 }
 
 /** quotient, in place */
@@ -11473,7 +11490,7 @@ export function trueDivide_(self?: any, other?: any): any {
   if (other === undefined) $missing("trueDivide_", "other");
   $f[0] = $id(self, "trueDivide_", "self");
   $operand(1, other, "trueDivide_", "other");
-  $none(724);
+  $none(726);
   return self;
 }
 
@@ -11482,7 +11499,7 @@ export function square(self: Tensor): Tensor;
 export function square(self?: any): any {
   if (arguments.length > 1) $checkCount("square", arguments.length, 1);
   $f[0] = $id(self, "square", "self");
-  return $one(725);
+  return $one(727);
 }
 
 /** square, in place */
@@ -11490,7 +11507,7 @@ export function square_(self: Tensor): Tensor;
 export function square_(self?: any): any {
   if (arguments.length > 1) $checkCount("square_", arguments.length, 1);
   $f[0] = $id(self, "square_", "self");
-  $none(726);
+  $none(728);
   return self;
 }
 
@@ -11499,7 +11516,7 @@ export function bitwiseNot(self: Tensor): Tensor;
 export function bitwiseNot(self?: any): any {
   if (arguments.length > 1) $checkCount("bitwiseNot", arguments.length, 1);
   $f[0] = $id(self, "bitwiseNot", "self");
-  return $one(727);
+  return $one(729);
 }
 
 /** bitwise not, in place */
@@ -11507,7 +11524,7 @@ export function bitwiseNot_(self: Tensor): Tensor;
 export function bitwiseNot_(self?: any): any {
   if (arguments.length > 1) $checkCount("bitwiseNot_", arguments.length, 1);
   $f[0] = $id(self, "bitwiseNot_", "self");
-  $none(728);
+  $none(730);
   return self;
 }
 
@@ -11525,7 +11542,7 @@ export function floatPower(self?: any, exponent?: any): any {
   if (exponent === undefined) $missing("floatPower", "exponent");
   $operand(0, self, "floatPower", "self");
   $operand(3, exponent, "floatPower", "exponent");
-  return $one(729);
+  return $one(731);
 }
 
 /** a to the power b, in place */
@@ -11541,7 +11558,7 @@ export function floatPower_(self?: any, exponent?: any): any {
   if (exponent === undefined) $missing("floatPower_", "exponent");
   $f[0] = $id(self, "floatPower_", "self");
   $operand(1, exponent, "floatPower_", "exponent");
-  $none(730);
+  $none(732);
   return self;
 }
 
@@ -11557,7 +11574,7 @@ export function ldexp(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("ldexp", arguments.length, 2);
   $f[0] = $id(self, "ldexp", "self");
   $f[1] = $id(other, "ldexp", "other");
-  return $one(731);
+  return $one(733);
 }
 
 /** a 2^b, in place */
@@ -11572,7 +11589,7 @@ export function ldexp_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("ldexp_", arguments.length, 2);
   $f[0] = $id(self, "ldexp_", "self");
   $f[1] = $id(other, "ldexp_", "other");
-  $none(732);
+  $none(734);
   return self;
 }
 
@@ -11581,7 +11598,7 @@ export function frexp(self: Tensor): Named<"mantissa" | "exponent">;
 export function frexp(self?: any): any {
   if (arguments.length > 1) $checkCount("frexp", arguments.length, 1);
   $f[0] = $id(self, "frexp", "self");
-  return $named(733, ["mantissa","exponent"] as const);
+  return $named(735, ["mantissa","exponent"] as const);
 }
 
 /** log(x / (1 - x)), x clamped to [eps, 1 - eps] where eps is given */
@@ -11596,7 +11613,7 @@ export function logit(self?: any, eps?: any): any {
   else if (arguments.length > 2) $checkCount("logit", arguments.length, 2);
   $f[0] = $id(self, "logit", "self");
   $floatOrNone(1, eps, "logit", "eps");
-  return $one(734);
+  return $one(736);
 }
 
 /** logit, in place */
@@ -11611,7 +11628,7 @@ export function logit_(self?: any, eps?: any): any {
   else if (arguments.length > 2) $checkCount("logit_", arguments.length, 2);
   $f[0] = $id(self, "logit_", "self");
   $floatOrNone(1, eps, "logit_", "eps");
-  $none(735);
+  $none(737);
   return self;
 }
 
@@ -11633,7 +11650,7 @@ export function nanToNum(self?: any, nan?: any, posinf?: any, neginf?: any): any
   $floatOrNone(1, nan, "nanToNum", "nan");
   $floatOrNone(3, posinf, "nanToNum", "posinf");
   $floatOrNone(5, neginf, "nanToNum", "neginf");
-  return $one(736);
+  return $one(738);
 }
 
 /** nan_to_num, in place */
@@ -11654,7 +11671,7 @@ export function nanToNum_(self?: any, nan?: any, posinf?: any, neginf?: any): an
   $floatOrNone(1, nan, "nanToNum_", "nan");
   $floatOrNone(3, posinf, "nanToNum_", "posinf");
   $floatOrNone(5, neginf, "nanToNum_", "neginf");
-  $none(737);
+  $none(739);
   return self;
 }
 
@@ -11670,7 +11687,7 @@ export function polygamma(self?: any, n?: any): any {
   else if (arguments.length > 2) $checkCount("polygamma", arguments.length, 2);
   $f[0] = $id(self, "polygamma", "self");
   $f[1] = $int(n, "polygamma", "n");
-  return $one(738);
+  return $one(740);
 }
 
 /** n-th derivative of digamma, in place */
@@ -11685,7 +11702,7 @@ export function polygamma_(self?: any, n?: any): any {
   else if (arguments.length > 2) $checkCount("polygamma_", arguments.length, 2);
   $f[0] = $id(self, "polygamma_", "self");
   $f[1] = $int(n, "polygamma_", "n");
-  $none(739);
+  $none(741);
   return self;
 }
 
@@ -11701,7 +11718,7 @@ export function mvlgamma(self?: any, p?: any): any {
   else if (arguments.length > 2) $checkCount("mvlgamma", arguments.length, 2);
   $f[0] = $id(self, "mvlgamma", "self");
   $f[1] = $int(p, "mvlgamma", "p");
-  return $one(740);
+  return $one(742);
 }
 
 /** mvlgamma, in place */
@@ -11716,7 +11733,7 @@ export function mvlgamma_(self?: any, p?: any): any {
   else if (arguments.length > 2) $checkCount("mvlgamma_", arguments.length, 2);
   $f[0] = $id(self, "mvlgamma_", "self");
   $f[1] = $int(p, "mvlgamma_", "p");
-  $none(741);
+  $none(743);
   return self;
 }
 
@@ -11733,7 +11750,7 @@ export function gelu(input?: any, _options?: unknown): any {
   if (approximate === undefined) approximate = "none";
   $f[0] = $id(input, "gelu", "input");
   $f[1] = $choice(approximate, ["none","tanh"], "gelu", "approximate");
-  return $one(742);
+  return $one(744);
 }
 
 /** The first half of a dim times the sigmoid of the second. */
@@ -11749,7 +11766,7 @@ export function glu(input?: any, dim?: any): any {
   if (dim === undefined) dim = -1;
   $f[0] = $id(input, "glu", "input");
   $f[1] = $int(dim, "glu", "dim");
-  return $one(743);
+  return $one(745);
 }
 
 /** x where positive, else weight x; one weight, or one per channel (dim 1). */
@@ -11764,7 +11781,7 @@ export function prelu(input?: any, weight?: any): any {
   else if (arguments.length > 2) $checkCount("prelu", arguments.length, 2);
   $f[0] = $id(input, "prelu", "input");
   $f[1] = $id(weight, "prelu", "weight");
-  return $one(744);
+  return $one(746);
 }
 
 /** x clamped to [min_val, max_val] */
@@ -11784,7 +11801,7 @@ export function hardtanh(input?: any, minVal?: any, maxVal?: any): any {
   $f[0] = $id(input, "hardtanh", "input");
   $f[1] = $float(minVal, "hardtanh", "minVal");
   $f[2] = $float(maxVal, "hardtanh", "maxVal");
-  return $one(745);
+  return $one(747);
 }
 
 /** hardtanh, in place */
@@ -11804,7 +11821,7 @@ export function hardtanh_(input?: any, minVal?: any, maxVal?: any): any {
   $f[0] = $id(input, "hardtanh_", "input");
   $f[1] = $float(minVal, "hardtanh_", "minVal");
   $f[2] = $float(maxVal, "hardtanh_", "maxVal");
-  $none(746);
+  $none(748);
   return input;
 }
 
@@ -11821,7 +11838,7 @@ export function softshrink(input?: any, lambd?: any): any {
   if (lambd === undefined) lambd = 0.5;
   $f[0] = $id(input, "softshrink", "input");
   $f[1] = $float(lambd, "softshrink", "lambd");
-  return $one(747);
+  return $one(749);
 }
 
 /** max(0, x) */
@@ -11829,7 +11846,7 @@ export function _positivePart(input: Tensor): Tensor;
 export function _positivePart(input?: any): any {
   if (arguments.length > 1) $checkCount("_positivePart", arguments.length, 1);
   $f[0] = $id(input, "_positivePart", "input");
-  return $one(748);
+  return $one(750);
 }
 
 /** Squared differences. */
@@ -11857,7 +11874,7 @@ export function mseLoss(input?: any, target?: any, sizeAverage?: any, reduce?: a
   $f[3] = $flagOrNone(reduce, "mseLoss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "mseLoss", "reduction");
   $f[5] = $idOrNone(weight, "mseLoss", "weight");
-  return $one(749);
+  return $one(751);
 }
 
 /** Absolute differences. */
@@ -11885,7 +11902,7 @@ export function l1Loss(input?: any, target?: any, sizeAverage?: any, reduce?: an
   $f[3] = $flagOrNone(reduce, "l1Loss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "l1Loss", "reduction");
   $f[5] = $idOrNone(weight, "l1Loss", "weight");
-  return $one(750);
+  return $one(752);
 }
 
 /** Absolute differences, quadratic below beta. */
@@ -11914,7 +11931,7 @@ export function smoothL1Loss(input?: any, target?: any, sizeAverage?: any, reduc
   $f[3] = $flagOrNone(reduce, "smoothL1Loss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "smoothL1Loss", "reduction");
   $f[5] = $float(beta, "smoothL1Loss", "beta");
-  return $one(751);
+  return $one(753);
 }
 
 /** Half squared differences, linear above delta. */
@@ -11940,7 +11957,7 @@ export function huberLoss(input?: any, target?: any, reduction?: any, delta?: an
   $f[2] = $choice(reduction, ["none","mean","sum"], "huberLoss", "reduction");
   $f[3] = $float(delta, "huberLoss", "delta");
   $f[4] = $idOrNone(weight, "huberLoss", "weight");
-  return $one(752);
+  return $one(754);
 }
 
 /** Cross entropy of probabilities and targets in [0, 1]. */
@@ -11968,7 +11985,7 @@ export function binaryCrossEntropy(input?: any, target?: any, weight?: any, size
   $f[3] = $flagOrNone(sizeAverage, "binaryCrossEntropy", "sizeAverage");
   $f[4] = $flagOrNone(reduce, "binaryCrossEntropy", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "binaryCrossEntropy", "reduction");
-  return $one(753);
+  return $one(755);
 }
 
 /** Cross entropy of sigmoid(input) and targets in [0, 1]. */
@@ -11999,7 +12016,7 @@ export function binaryCrossEntropyWithLogits(input?: any, target?: any, weight?:
   $f[4] = $flagOrNone(reduce, "binaryCrossEntropyWithLogits", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "binaryCrossEntropyWithLogits", "reduction");
   $f[6] = $idOrNone(posWeight, "binaryCrossEntropyWithLogits", "posWeight");
-  return $one(754);
+  return $one(756);
 }
 
 /** log(1 + exp(-target input)) for targets 1 and -1. */
@@ -12024,7 +12041,7 @@ export function softMarginLoss(input?: any, target?: any, sizeAverage?: any, red
   $f[2] = $flagOrNone(sizeAverage, "softMarginLoss", "sizeAverage");
   $f[3] = $flagOrNone(reduce, "softMarginLoss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "softMarginLoss", "reduction");
-  return $one(755);
+  return $one(757);
 }
 
 /** Binary cross entropy with logits, averaged over the last dim. */
@@ -12052,7 +12069,7 @@ export function multilabelSoftMarginLoss(input?: any, target?: any, weight?: any
   $f[3] = $flagOrNone(sizeAverage, "multilabelSoftMarginLoss", "sizeAverage");
   $f[4] = $flagOrNone(reduce, "multilabelSoftMarginLoss", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "multilabelSoftMarginLoss", "reduction");
-  return $one(756);
+  return $one(758);
 }
 
 /** Kullback-Leibler divergence of log-probabilities from a target distribution. */
@@ -12081,7 +12098,7 @@ export function klDiv(input?: any, target?: any, sizeAverage?: any, reduce?: any
   $f[3] = $flagOrNone(reduce, "klDiv", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum","batchmean"], "klDiv", "reduction");
   $f[5] = $flag(logTarget, "klDiv", "logTarget");
-  return $one(757);
+  return $one(759);
 }
 
 /** Negative log likelihood of counts; `full` adds Stirling's term. */
@@ -12118,7 +12135,7 @@ export function poissonNllLoss(input?: any, target?: any, logInput?: any, full?:
   $f[5] = $float(eps, "poissonNllLoss", "eps");
   $f[6] = $flagOrNone(reduce, "poissonNllLoss", "reduce");
   $f[7] = $choice(reduction, ["none","mean","sum"], "poissonNllLoss", "reduction");
-  return $one(758);
+  return $one(760);
 }
 
 /** Negative log likelihood of a normal distribution with variance var. */
@@ -12149,7 +12166,7 @@ export function gaussianNllLoss(input?: any, target?: any, var_?: any, full?: an
   $f[5] = $flag(full, "gaussianNllLoss", "full");
   $f[6] = $float(eps, "gaussianNllLoss", "eps");
   $f[7] = $choice(reduction, ["none","mean","sum"], "gaussianNllLoss", "reduction");
-  return $one(759);
+  return $one(761);
 }
 
 /** Cross entropy of logits [N, C, ...] and classes [N, ...] or probabilities [N, C, ...]. */
@@ -12185,7 +12202,7 @@ export function crossEntropy(input?: any, target?: any, weight?: any, sizeAverag
   $f[5] = $flagOrNone(reduce, "crossEntropy", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "crossEntropy", "reduction");
   $f[7] = $float(labelSmoothing, "crossEntropy", "labelSmoothing");
-  return $one(760);
+  return $one(762);
 }
 
 /** Negative log likelihood of log-probabilities [N, C, ...] and classes [N, ...]. */
@@ -12217,7 +12234,7 @@ export function nllLoss(input?: any, target?: any, weight?: any, sizeAverage?: a
   $f[4] = $int(ignoreIndex, "nllLoss", "ignoreIndex");
   $f[5] = $flagOrNone(reduce, "nllLoss", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "nllLoss", "reduction");
-  return $one(761);
+  return $one(763);
 }
 
 /** Sorted values along a dim and where they came from; NaN is largest. */
@@ -12241,7 +12258,7 @@ export function sort(self?: any, dim?: any, descending?: any, stable?: any): any
   $f[1] = $int(dim, "sort", "dim");
   $f[2] = $flag(descending, "sort", "descending");
   $f[3] = $flag(stable, "sort", "stable");
-  return $named(762, ["values","indices"] as const);
+  return $named(764, ["values","indices"] as const);
 }
 
 /** The indices that sort a dim. */
@@ -12265,7 +12282,7 @@ export function argsort(self?: any, dim?: any, descending?: any, stable?: any): 
   $f[1] = $int(dim, "argsort", "dim");
   $f[2] = $flag(descending, "argsort", "descending");
   $f[3] = $flag(stable, "argsort", "stable");
-  return $one(763);
+  return $one(765);
 }
 
 /** Sorted along the first dim. */
@@ -12273,7 +12290,7 @@ export function msort(self: Tensor): Tensor;
 export function msort(self?: any): any {
   if (arguments.length > 1) $checkCount("msort", arguments.length, 1);
   $f[0] = $id(self, "msort", "self");
-  return $one(764);
+  return $one(766);
 }
 
 /** The k largest or smallest elements of a dim, in order. */
@@ -12300,7 +12317,7 @@ export function topk(self?: any, k?: any, dim?: any, largest?: any, sorted?: any
   $f[2] = $int(dim, "topk", "dim");
   $f[3] = $flag(largest, "topk", "largest");
   $f[4] = $flag(sorted, "topk", "sorted");
-  return $named(765, ["values","indices"] as const);
+  return $named(767, ["values","indices"] as const);
 }
 
 /** The k-th smallest element of a dim; k counts from 1. */
@@ -12323,7 +12340,7 @@ export function kthvalue(self?: any, k?: any, dim?: any, keepdim?: any): any {
   $f[1] = $int(k, "kthvalue", "k");
   $f[2] = $int(dim, "kthvalue", "dim");
   $f[3] = $flag(keepdim, "kthvalue", "keepdim");
-  return $named(766, ["values","indices"] as const);
+  return $named(768, ["values","indices"] as const);
 }
 
 /** Lower median of all elements. */
@@ -12331,7 +12348,7 @@ export function _median(self: Tensor): Tensor;
 export function _median(self?: any): any {
   if (arguments.length > 1) $checkCount("_median", arguments.length, 1);
   $f[0] = $id(self, "_median", "self");
-  return $one(767);
+  return $one(769);
 }
 
 /** Lower median along a dim. */
@@ -12351,7 +12368,7 @@ export function _medianDim(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "_medianDim", "self");
   $f[1] = $int(dim, "_medianDim", "dim");
   $f[2] = $flag(keepdim, "_medianDim", "keepdim");
-  return $named(768, ["values","indices"] as const);
+  return $named(770, ["values","indices"] as const);
 }
 
 /** Lower median of all elements that are not NaN. */
@@ -12359,7 +12376,7 @@ export function _nanmedian(self: Tensor): Tensor;
 export function _nanmedian(self?: any): any {
   if (arguments.length > 1) $checkCount("_nanmedian", arguments.length, 1);
   $f[0] = $id(self, "_nanmedian", "self");
-  return $one(769);
+  return $one(771);
 }
 
 /** Lower median along a dim, NaN left out. */
@@ -12379,7 +12396,7 @@ export function _nanmedianDim(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "_nanmedianDim", "self");
   $f[1] = $int(dim, "_nanmedianDim", "dim");
   $f[2] = $flag(keepdim, "_nanmedianDim", "keepdim");
-  return $named(770, ["values","indices"] as const);
+  return $named(772, ["values","indices"] as const);
 }
 
 /** The most frequent element of a dim, the smallest of equals. */
@@ -12399,7 +12416,7 @@ export function mode(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "mode", "self");
   $f[1] = $int(dim, "mode", "dim");
   $f[2] = $flag(keepdim, "mode", "keepdim");
-  return $named(771, ["values","indices"] as const);
+  return $named(773, ["values","indices"] as const);
 }
 
 /** The q-th quantiles of a dim, or of all elements. */
@@ -12426,7 +12443,7 @@ export function quantile(self?: any, q?: any, dim?: any, keepdim?: any, _options
   $intOrNone(4, dim, "quantile", "dim");
   $f[6] = $flag(keepdim, "quantile", "keepdim");
   $f[7] = $choice(interpolation, ["linear","lower","higher","midpoint","nearest"], "quantile", "interpolation");
-  return $one(772);
+  return $one(774);
 }
 
 /** quantile() with NaN left out. */
@@ -12453,7 +12470,7 @@ export function nanquantile(self?: any, q?: any, dim?: any, keepdim?: any, _opti
   $intOrNone(4, dim, "nanquantile", "dim");
   $f[6] = $flag(keepdim, "nanquantile", "keepdim");
   $f[7] = $choice(interpolation, ["linear","lower","higher","midpoint","nearest"], "nanquantile", "interpolation");
-  return $one(773);
+  return $one(775);
 }
 
 /** Limits values to [min, max]; max where min > max. */
@@ -12471,7 +12488,7 @@ export function clamp(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clamp", "self");
   $operandOrNone(1, min, "clamp", "min");
   $operandOrNone(4, max, "clamp", "max");
-  return $one(774);
+  return $one(776);
 }
 
 /** clamp() in place. */
@@ -12489,7 +12506,7 @@ export function clamp_(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clamp_", "self");
   $operandOrNone(1, min, "clamp_", "min");
   $operandOrNone(4, max, "clamp_", "max");
-  $none(775);
+  $none(777);
   return self;
 }
 
@@ -12508,7 +12525,7 @@ export function clip(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clip", "self");
   $operandOrNone(1, min, "clip", "min");
   $operandOrNone(4, max, "clip", "max");
-  return $one(776);
+  return $one(778);
 }
 
 /** clamp_() by another name. */
@@ -12526,7 +12543,7 @@ export function clip_(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clip_", "self");
   $operandOrNone(1, min, "clip_", "min");
   $operandOrNone(4, max, "clip_", "max");
-  $none(777);
+  $none(779);
   return self;
 }
 
@@ -12543,7 +12560,7 @@ export function clampMin(self?: any, min?: any): any {
   if (min === undefined) $missing("clampMin", "min");
   $f[0] = $id(self, "clampMin", "self");
   $operand(1, min, "clampMin", "min");
-  return $one(778);
+  return $one(780);
 }
 
 /** clamp_min() in place. */
@@ -12559,7 +12576,7 @@ export function clampMin_(self?: any, min?: any): any {
   if (min === undefined) $missing("clampMin_", "min");
   $f[0] = $id(self, "clampMin_", "self");
   $operand(1, min, "clampMin_", "min");
-  $none(779);
+  $none(781);
   return self;
 }
 
@@ -12576,7 +12593,7 @@ export function clampMax(self?: any, max?: any): any {
   if (max === undefined) $missing("clampMax", "max");
   $f[0] = $id(self, "clampMax", "self");
   $operand(1, max, "clampMax", "max");
-  return $one(780);
+  return $one(782);
 }
 
 /** clamp_max() in place. */
@@ -12592,7 +12609,7 @@ export function clampMax_(self?: any, max?: any): any {
   if (max === undefined) $missing("clampMax_", "max");
   $f[0] = $id(self, "clampMax_", "self");
   $operand(1, max, "clampMax_", "max");
-  $none(781);
+  $none(783);
   return self;
 }
 
@@ -12626,7 +12643,7 @@ export function embedding(input?: any, weight?: any, paddingIdx?: any, maxNorm?:
   $f[6] = $float(normType, "embedding", "normType");
   $f[7] = $flag(scaleGradByFreq, "embedding", "scaleGradByFreq");
   $f[8] = $flag(sparse, "embedding", "sparse");
-  return $one(782);
+  return $one(784);
 }
 
 /** Means, sums or maxima of bags of rows of `weight`. */
@@ -12673,7 +12690,7 @@ export function embeddingBag(input?: any, weight?: any, offsets?: any, maxNorm?:
   $f[9] = $idOrNone(perSampleWeights, "embeddingBag", "perSampleWeights");
   $f[10] = $flag(includeLastOffset, "embeddingBag", "includeLastOffset");
   $intOrNone(11, paddingIdx, "embeddingBag", "paddingIdx");
-  return $one(783);
+  return $one(785);
 }
 
 /** 1 at each index, 0 elsewhere, [..., num_classes]. */
@@ -12689,7 +12706,7 @@ export function oneHot(input?: any, numClasses?: any): any {
   if (numClasses === undefined) numClasses = -1;
   $f[0] = $id(input, "oneHot", "input");
   $f[1] = $int(numClasses, "oneHot", "numClasses");
-  return $one(784);
+  return $one(786);
 }
 
 /** Where values would be put into a sorted sequence. */
@@ -12721,7 +12738,7 @@ export function searchsorted(sortedSequence?: any, input?: any, _options?: unkno
   $f[5] = $flag(right, "searchsorted", "right");
   $f[6] = $choice(side, ["unset","left","right"], "searchsorted", "side");
   $f[7] = $idOrNone(sorter, "searchsorted", "sorter");
-  return $one(785);
+  return $one(787);
 }
 
 /** The bucket between sorted boundaries that each value lies in. */
@@ -12745,7 +12762,7 @@ export function bucketize(input?: any, boundaries?: any, _options?: unknown): an
   $f[3] = $id(boundaries, "bucketize", "boundaries");
   $f[4] = $flag(outInt32, "bucketize", "outInt32");
   $f[5] = $flag(right, "bucketize", "right");
-  return $one(786);
+  return $one(788);
 }
 
 /** Whether each element is among the test elements. */
@@ -12771,7 +12788,7 @@ export function isin(elements?: any, testElements?: any, _options?: unknown): an
   $operand(3, testElements, "isin", "testElements");
   $f[6] = $flag(assumeUnique, "isin", "assumeUnique");
   $f[7] = $flag(invert, "isin", "invert");
-  return $one(787);
+  return $one(789);
 }
 
 /** Distinct elements or slices; see torch.unique. */
@@ -12789,7 +12806,7 @@ export function _unique(self?: any, dim?: any, consecutive?: any): any {
   $f[0] = $id(self, "_unique", "self");
   $intOrNone(1, dim, "_unique", "dim");
   $f[3] = $flag(consecutive, "_unique", "consecutive");
-  return $named(788, ["values","inverse","counts"] as const);
+  return $named(790, ["values","inverse","counts"] as const);
 }
 
 /** How often each integer from 0 on occurs. */
@@ -12808,7 +12825,7 @@ export function bincount(self?: any, weights?: any, minlength?: any): any {
   $f[0] = $id(self, "bincount", "self");
   $f[1] = $idOrNone(weights, "bincount", "weights");
   $f[2] = $int(minlength, "bincount", "minlength");
-  return $one(789);
+  return $one(791);
 }
 
 /** Counts in equal bins of [min, max], or of the data's range. */
@@ -12832,7 +12849,7 @@ export function histc(self?: any, bins?: any, min?: any, max?: any): any {
   $f[1] = $int(bins, "histc", "bins");
   $scalar(2, min, "histc", "min");
   $scalar(5, max, "histc", "max");
-  return $one(790);
+  return $one(792);
 }
 
 /** Counts in equal bins, or between given edges. */
@@ -12859,7 +12876,7 @@ export function histogram(self?: any, bins?: any, _options?: unknown): any {
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "histogram", "weight");
   $f[$p + 1] = $flag(density, "histogram", "density");
-  return $named(791, ["hist","binEdges"] as const);
+  return $named(793, ["hist","binEdges"] as const);
 }
 
 /** See torch.histogramdd. */
@@ -12884,7 +12901,7 @@ export function _histogramddCounts(self?: any, bins?: any, range?: any, weight?:
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "_histogramddCounts", "weight");
   $f[$p + 1] = $flag(density, "_histogramddCounts", "density");
-  return $many(792) as Tensor[];
+  return $many(794) as Tensor[];
 }
 
 /** See torch.histogramdd. */
@@ -12906,7 +12923,7 @@ export function _histogramddEdges(self?: any, bins?: any, weight?: any, density?
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "_histogramddEdges", "weight");
   $f[$p + 1] = $flag(density, "_histogramddEdges", "density");
-  return $many(793) as Tensor[];
+  return $many(795) as Tensor[];
 }
 
 /** Vector product along a dim of size 3. */
@@ -12925,7 +12942,7 @@ export function linalgCross(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "linalgCross", "self");
   $f[1] = $id(other, "linalgCross", "other");
   $f[2] = $int(dim, "linalgCross", "dim");
-  return $one(794);
+  return $one(796);
 }
 
 /** Vector product along a dim of size 3; by default the first such dim. */
@@ -12943,7 +12960,7 @@ export function cross(self?: any, other?: any, dim?: any): any {
   $f[0] = $id(self, "cross", "self");
   $f[1] = $id(other, "cross", "other");
   $intOrNone(2, dim, "cross", "dim");
-  return $one(795);
+  return $one(797);
 }
 
 /** Finite differences; see torch.gradient. */
@@ -12968,7 +12985,7 @@ export function _gradient(self?: any, spacing?: any, coordinates?: any, dim?: an
   $p = $ints($p, dim, "_gradient", "dim", 1);
   $need($p, 64);
   $f[$p] = $int(edgeOrder, "_gradient", "edgeOrder");
-  return $many(796) as Tensor[];
+  return $many(798) as Tensor[];
 }
 
 /** Distances where the target is 1, max(0, margin - distance) where it is -1. */
@@ -12997,7 +13014,7 @@ export function hingeEmbeddingLoss(input?: any, target?: any, margin?: any, size
   $f[3] = $flagOrNone(sizeAverage, "hingeEmbeddingLoss", "sizeAverage");
   $f[4] = $flagOrNone(reduce, "hingeEmbeddingLoss", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "hingeEmbeddingLoss", "reduction");
-  return $one(797);
+  return $one(799);
 }
 
 /** max(0, -target (input1 - input2) + margin). */
@@ -13030,7 +13047,7 @@ export function marginRankingLoss(input1?: any, input2?: any, target?: any, marg
   $f[4] = $flagOrNone(sizeAverage, "marginRankingLoss", "sizeAverage");
   $f[5] = $flagOrNone(reduce, "marginRankingLoss", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "marginRankingLoss", "reduction");
-  return $one(798);
+  return $one(800);
 }
 
 /** 1 - cosine where the target is 1, max(0, cosine - margin) where it is -1. */
@@ -13063,7 +13080,7 @@ export function cosineEmbeddingLoss(input1?: any, input2?: any, target?: any, ma
   $f[4] = $flagOrNone(sizeAverage, "cosineEmbeddingLoss", "sizeAverage");
   $f[5] = $flagOrNone(reduce, "cosineEmbeddingLoss", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "cosineEmbeddingLoss", "reduction");
-  return $one(799);
+  return $one(801);
 }
 
 /** Mean over the other classes of max(0, margin - x[target] + x[c])^p. */
@@ -13099,7 +13116,7 @@ export function multiMarginLoss(input?: any, target?: any, p?: any, margin?: any
   $f[9] = $flagOrNone(sizeAverage, "multiMarginLoss", "sizeAverage");
   $f[10] = $flagOrNone(reduce, "multiMarginLoss", "reduce");
   $f[11] = $choice(reduction, ["none","mean","sum"], "multiMarginLoss", "reduction");
-  return $one(800);
+  return $one(802);
 }
 
 /** Margins between the classes listed before the first -1 and all others. */
@@ -13124,7 +13141,7 @@ export function multilabelMarginLoss(input?: any, target?: any, sizeAverage?: an
   $f[2] = $flagOrNone(sizeAverage, "multilabelMarginLoss", "sizeAverage");
   $f[3] = $flagOrNone(reduce, "multilabelMarginLoss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "multilabelMarginLoss", "reduction");
-  return $one(801);
+  return $one(803);
 }
 
 /** max(0, distance to the positive - distance to the negative + margin). */
@@ -13169,7 +13186,7 @@ export function tripletMarginLoss(anchor?: any, positive?: any, negative?: any, 
   $f[7] = $flagOrNone(sizeAverage, "tripletMarginLoss", "sizeAverage");
   $f[8] = $flagOrNone(reduce, "tripletMarginLoss", "reduce");
   $f[9] = $choice(reduction, ["none","mean","sum"], "tripletMarginLoss", "reduction");
-  return $one(802);
+  return $one(804);
 }
 
 /** Norm of x1 - x2 + eps over the last dim. */
@@ -13197,7 +13214,7 @@ export function pairwiseDistance(x1?: any, x2?: any, p?: any, eps?: any, keepdim
   $f[2] = $float(p, "pairwiseDistance", "p");
   $f[3] = $float(eps, "pairwiseDistance", "eps");
   $f[4] = $flag(keepdim, "pairwiseDistance", "keepdim");
-  return $one(803);
+  return $one(805);
 }
 
 /** Cosine of the angle between vectors along a dim. */
@@ -13221,7 +13238,7 @@ export function cosineSimilarity(x1?: any, x2?: any, dim?: any, eps?: any): any 
   $f[1] = $id(x2, "cosineSimilarity", "x2");
   $f[2] = $int(dim, "cosineSimilarity", "dim");
   $f[3] = $float(eps, "cosineSimilarity", "eps");
-  return $one(804);
+  return $one(806);
 }
 
 /** Distances of order p between all rows [..., P, M] and [..., R, M]. */
@@ -13245,7 +13262,7 @@ export function cdist(x1?: any, x2?: any, p?: any, computeMode?: any): any {
   $f[1] = $id(x2, "cdist", "x2");
   $f[2] = $float(p, "cdist", "p");
   $f[3] = $choice(computeMode, ["use_mm_for_euclid_dist_if_necessary","use_mm_for_euclid_dist","donot_use_mm_for_euclid_dist"], "cdist", "computeMode");
-  return $one(805);
+  return $one(807);
 }
 
 /** Distances of order p between all rows i < j of [N, M]. */
@@ -13261,7 +13278,7 @@ export function pdist(input?: any, p?: any): any {
   if (p === undefined) p = 2;
   $f[0] = $id(input, "pdist", "input");
   $f[1] = $float(p, "pdist", "p");
-  return $one(806);
+  return $one(808);
 }
 
 /** softmax(query key^T scale + mask) value, over [..., L, E] and [..., S, E]. */
@@ -13298,7 +13315,7 @@ export function scaledDotProductAttention(query?: any, key?: any, value?: any, a
   $f[5] = $flag(isCausal, "scaledDotProductAttention", "isCausal");
   $floatOrNone(6, scale, "scaledDotProductAttention", "scale");
   $f[8] = $flag(enableGqa, "scaledDotProductAttention", "enableGqa");
-  return $one(807);
+  return $one(809);
 }
 
 /** Bilinear resizing that averages over what it skips. */
@@ -13328,7 +13345,7 @@ export function _upsampleBilinear2dAa(input?: any, outputSize?: any, alignCorner
   $need($p, 64);
   $floatOrNone($p, scalesH, "_upsampleBilinear2dAa", "scalesH");
   $floatOrNone($p + 2, scalesW, "_upsampleBilinear2dAa", "scalesW");
-  return $one(808);
+  return $one(810);
 }
 
 /** Resizes the dims after the second. */
@@ -13353,7 +13370,7 @@ export function _resample(input?: any, outputSize?: any, scales?: any, mode?: an
   $need($p, 64);
   $f[$p] = $choice(mode, ["nearest","nearest_exact","linear","cubic","area","linear_aa","cubic_aa"], "_resample", "mode");
   $f[$p + 1] = $flag(alignCorners, "_resample", "alignCorners");
-  return $one(809);
+  return $one(811);
 }
 
 /** CTC loss of log probabilities [T, N, C]. */
@@ -13384,7 +13401,7 @@ export function _ctcLoss(logProbs?: any, targets?: any, inputLengths?: any, targ
   $f[4] = $int(blank, "_ctcLoss", "blank");
   $f[5] = $choice(reduction, ["none","mean","sum"], "_ctcLoss", "reduction");
   $f[6] = $flag(zeroInfinity, "_ctcLoss", "zeroInfinity");
-  return $one(810);
+  return $one(812);
 }
 
 /** Values of an image at positions given in [-1, 1]. */
@@ -13410,7 +13427,7 @@ export function gridSample(input?: any, grid?: any, mode?: any, paddingMode?: an
   $f[2] = $choice(mode, ["bilinear","nearest","bicubic"], "gridSample", "mode");
   $f[3] = $choice(paddingMode, ["zeros","border","reflection"], "gridSample", "paddingMode");
   $f[4] = $flagOrNone(alignCorners, "gridSample", "alignCorners");
-  return $one(811);
+  return $one(813);
 }
 
 /** grid_sample of [N, C, H, W] with numbered modes. */
@@ -13434,7 +13451,7 @@ export function gridSampler2d(input?: any, grid?: any, interpolationMode?: any, 
   $f[2] = $int(interpolationMode, "gridSampler2d", "interpolationMode");
   $f[3] = $int(paddingMode, "gridSampler2d", "paddingMode");
   $f[4] = $flag(alignCorners, "gridSampler2d", "alignCorners");
-  return $one(812);
+  return $one(814);
 }
 
 /** grid_sample of [N, C, D, H, W] with numbered modes. */
@@ -13458,7 +13475,7 @@ export function gridSampler3d(input?: any, grid?: any, interpolationMode?: any, 
   $f[2] = $int(interpolationMode, "gridSampler3d", "interpolationMode");
   $f[3] = $int(paddingMode, "gridSampler3d", "paddingMode");
   $f[4] = $flag(alignCorners, "gridSampler3d", "alignCorners");
-  return $one(813);
+  return $one(815);
 }
 
 /** The operators that are methods of Tensor. */
@@ -14548,6 +14565,8 @@ export interface TensorMethods {
   slogdet(): Named<"sign" | "logabsdet">;
   /** Logs of determinants; NaN where negative. */
   logdet(): Tensor;
+  /** The sum of the powers A^k / k! of square matrices. */
+  matrixExp(): Tensor;
   /** The rows of a dim that a 1-d index names. */
   indexSelect(dim: number, index: Tensor): Tensor;
   indexSelect(options: { dim: number | undefined; index: Tensor | undefined }): Tensor;
@@ -15234,6 +15253,7 @@ const methods: Record<string, Function> = {
   det: det,
   slogdet: slogdet,
   logdet: logdet,
+  matrixExp: matrixExp,
   indexSelect: indexSelect,
   indexAdd: indexAdd,
   indexAdd_: indexAdd_,

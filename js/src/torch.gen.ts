@@ -304,6 +304,7 @@ export {
   det,
   slogdet,
   logdet,
+  matrixExp,
   conv1d,
   conv2d,
   conv3d,
