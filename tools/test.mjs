@@ -38,15 +38,22 @@ function core() {
   return count(tests - failed, failed || (ok ? 0 : 1));
 }
 
-function js() {
+/** Runs the tests that vitest finds with a configuration. */
+function vitest(config) {
   const report = join(root, "build", "vitest.json");
   rmSync(report, { force: true });
-  const args = ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const args = ["run", "--config", config, ...reporters];
   const { ok } = run("node_modules/.bin/vitest", args, { quiet: true });
   if (!existsSync(report)) return count(0, 1);
   const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, "utf8"));
   return count(numPassedTests, numFailedTests || (ok ? 0 : 1));
 }
+
+const js = () => vitest("vitest.config.ts");
+
+/** The packed npm package in other hosts and bundlers. */
+const packaged = () => vitest("test/package/vitest.config.ts");
 
 /** Every example must run to its end; `--quick` asks the long ones for fewer steps. */
 function examples() {
@@ -80,7 +87,7 @@ function fuzz() {
   return count(ok ? 1 : 0, ok ? 0 : 1);
 }
 
-const groups = { lint, core, js, examples, parity, fuzz };
+const groups = { lint, core, js, package: packaged, examples, parity, fuzz };
 
 main(() => {
   const asked = process.argv.slice(2);

@@ -3,7 +3,10 @@ import { installAliases } from "./aliases.js";
 import { backend, onConnect } from "./backend.js";
 import { installChoosing } from "./choosing.js";
 import { InternalError } from "./errors.js";
+import { nameClasses } from "./names.js";
+import * as nn from "./nn/index.js";
 import * as ops from "./ops.gen.js";
+import * as optim from "./optim/index.js";
 import { installProducts } from "./products.js";
 import { castMethods } from "./casts.js";
 import { randomMethods } from "./random.js";
@@ -23,6 +26,7 @@ installChoosing(Tensor.prototype);
 installProducts(Tensor.prototype);
 Object.assign(Tensor.prototype, castMethods, randomMethods, shapeMethods);
 installReductions(Tensor.prototype);
+nameClasses(nn, optim, optim.lrScheduler);
 
 export { Tensor } from "./tensor.js";
 export type { BackwardOptions } from "./tensor.js";

@@ -1,33 +1,7 @@
 // The installed package in every host: Node 20, 22 and 24, Deno and Bun, with and without the addon.
 import { describe, expect, test } from "vitest";
+import { type Answer, expectDrawn, expectTrained } from "./answer.js";
 import { hosts, runAs, type User } from "./places.js";
-
-interface Answer {
-  sum: number[];
-  product: number[][];
-  gradient: number[];
-  random: number[];
-  weight: number[];
-  loss: number;
-}
-
-function expectTrained(answer: Answer): void {
-  expect(answer.sum).toEqual([4, 6]);
-  expect(answer.product).toEqual([
-    [3, 3],
-    [3, 3],
-  ]);
-  expect(answer.gradient).toEqual([2, 4]);
-  expect(answer.weight[0]).toBeCloseTo(2, 4);
-  expect(answer.weight[1]).toBeCloseTo(-3, 4);
-  expect(answer.loss).toBeLessThan(1e-9);
-}
-
-// What PyTorch draws next after the program's draws from seed 0.
-const expectDrawn = ({ random }: Answer) => {
-  expect(random[0]).toBeCloseTo(1.0909277, 6);
-  expect(random[1]).toBeCloseTo(-1.4059384, 6);
-};
 
 for (const user of ["native", "plain"] as User[]) {
   describe.each(Object.entries(hosts))(`${user} install, %s`, (_, command) => {
@@ -52,6 +26,40 @@ for (const user of ["native", "plain"] as User[]) {
     });
   });
 }
+
+describe("cresset doctor", () => {
+  const doctor = ["npx", "--no", "cresset", "doctor"];
+
+  test("finds the addon's package", async () => {
+    const { stdout } = await runAs("native", doctor);
+    expect(stdout).toMatch(/^host +native addon, \d+ threads?$/m);
+    expect(stdout).toMatch(/^addon .*node_modules\/@cresset\/[\w-]+\/cresset\.node: loaded$/m);
+    expect(stdout).toMatch(/^check +addition, product and gradient are right$/m);
+  });
+
+  test("says why there is no addon, and finds both WebAssembly modules", async () => {
+    const { stdout } = await runAs("plain", doctor);
+    expect(stdout).toMatch(/^host +WebAssembly, \d+ threads?, since no addon was loaded$/m);
+    expect(stdout).toMatch(/^addon +@cresset\/[\w-]+: not installed$/m);
+    expect(stdout.match(/\.wasm: [\d.]+ MiB, compiles$/gm)).toHaveLength(2);
+    expect(stdout).toMatch(/^check +addition, product and gradient are right$/m);
+  });
+
+  test("fails with the reason where no core loads", async () => {
+    const failing = runAs("native", doctor, { CRESSET_ADDON: "/nowhere.node" });
+    await expect(failing).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^host +none: .*CRESSET_ADDON=\/nowhere\.node: not there$/m),
+    });
+  });
+});
+
+test("the addon's package brings the libraries that it needs", async () => {
+  const script = `require("cresset"); console.log(process.report.getReport().sharedObjects.join())`;
+  const { stdout } = await runAs("native", [process.execPath, "-e", script]);
+  const brought = /node_modules\/@cresset\/[\w-]+\/lib(dnnl|gomp|hwy)\.so/g;
+  expect(stdout.match(brought)).toHaveLength(3);
+});
 
 /** Without the addon there is one line that says so; else nothing is printed. */
 function expectWarning(user: User, stderr: string): void {

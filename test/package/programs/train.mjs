@@ -16,6 +16,7 @@ export function train(torch) {
     optimizer.step();
   }
   return {
+    shown: String(model),
     sum: a.add(torch.tensor([3, 4])).tolist(),
     product: torch
       .ones([2, 3])

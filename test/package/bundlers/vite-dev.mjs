@@ -1,0 +1,16 @@
+// Serves the user's pages with Vite's development server: node vite-dev.mjs; prints the address.
+import { createServer } from "vite";
+
+const headers = {
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Embedder-Policy": "require-corp",
+};
+const server = await createServer({
+  root: "pages",
+  configFile: false,
+  logLevel: "error",
+  optimizeDeps: { exclude: ["cresset"] },
+  server: { port: 0, headers, fs: { strict: false } },
+});
+await server.listen();
+console.log(server.resolvedUrls.local[0]);
