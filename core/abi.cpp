@@ -1,11 +1,13 @@
 // The C interface through which every host language calls the core.
 #include "core/abi.h"
 
+#include <limits>
 #include <new>
 
 #include "core/cpu/parallel.h"
 #include "core/dispatch/op.h"
 #include "core/tensor/allocator.h"
+#include "core/tensor/device_runtime.h"
 
 struct cresset_env {
   cresset::HandleTable handles;
@@ -100,9 +102,22 @@ void cresset_memory_stats(cresset_memory* m) {
   m->since_sweep = static_cast<double>(cresset::cpu_allocated_since_sweep());
 }
 double cresset_bytes_since_sweep() {
+  if (cresset::cuda_wants_sweep) [[unlikely]]
+    return std::numeric_limits<double>::infinity();
   return static_cast<double>(cresset::cpu_allocated_since_sweep());
 }
-void cresset_mark_sweep() { cresset::cpu_mark_sweep(); }
+void cresset_mark_sweep() {
+  cresset::cpu_mark_sweep();
+  cresset::cuda_mark_sweep();
+}
+double cresset_cuda_live_bytes() { return static_cast<double>(cresset::cuda_live_bytes()); }
+int32_t cresset_cuda_probe(const char** why, int32_t* devices) {
+  const cresset::CudaProbe& probe = cresset::probe_cuda();
+  *why = probe.why;
+  *devices = probe.device_count;
+  return static_cast<int32_t>(probe.status);
+}
+void cresset_set_cuda_library(const char* path) { cresset::set_cuda_library(path); }
 void cresset_empty_cache() { cresset::cpu_empty_cache(); }
 void cresset_reset_peak() { cresset::cpu_reset_peak(); }
 void cresset_set_memory_limit(double bytes) {

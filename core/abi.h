@@ -39,8 +39,15 @@ typedef struct {
   double allocated, reserved, peak_allocated, allocations, cache_hits, since_sweep;
 } cresset_memory;
 void cresset_memory_stats(cresset_memory*);
+/// Of the CPU; infinity when a CUDA device has handed out its budget.
 double cresset_bytes_since_sweep(void);
 void cresset_mark_sweep(void);
+/// Bytes in live tensors of all CUDA devices.
+double cresset_cuda_live_bytes(void);
+/// Opens CUDA at the first call: 0 when it can be used, else the kind of failure and a sentence.
+int32_t cresset_cuda_probe(const char** why, int32_t* devices);
+/// Where libcresset_cuda.so lies if not beside the addon; before the first use.
+void cresset_set_cuda_library(const char* path);
 void cresset_empty_cache(void);
 void cresset_reset_peak(void);
 void cresset_set_memory_limit(double bytes);

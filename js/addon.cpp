@@ -107,7 +107,7 @@ double allocated() {
 
 // Asks for a scavenge and, if most bytes or handles survive it, a full collection.
 void collect_and_sweep(Realm& r, bool full) {
-  double before = allocated();
+  double before = allocated(), cuda_before = cresset_cuda_live_bytes();
   size_t handles = r.young.size() + r.old.size();
   if (!full) {
     ++r.minor_collections;
@@ -116,7 +116,8 @@ void collect_and_sweep(Realm& r, bool full) {
     bool bytes_stay = before > r.budget && allocated() > 0.75 * before;
     bool handles_stay =
         r.young.size() > max_young / 2 && r.young.size() + r.old.size() > handles - handles / 4;
-    full = bytes_stay || handles_stay;
+    bool cuda_stays = cuda_before > r.floor && cresset_cuda_live_bytes() > 0.75 * cuda_before;
+    full = bytes_stay || handles_stay || cuda_stays;
   }
   if (full) {
     ++r.full_collections;
@@ -159,9 +160,9 @@ inline void poll(Realm& r) {
 
 int32_t reclaim(int32_t attempt) {
   if (!current || attempt > 1) return 0;
-  double before = allocated();
+  double before = allocated() + cresset_cuda_live_bytes();
   collect(*current, attempt == 1);
-  return attempt == 0 || allocated() < before;
+  return attempt == 0 || allocated() + cresset_cuda_live_bytes() < before;
 }
 
 // ---- calls

@@ -143,6 +143,9 @@ class GraphTask {
   // part for real inputs, casts.
   static Tensor fitted(const Tensor& g, const OutputInfo& want) {
     Tensor r = g;
+    // Only a number on the CPU mixes with tensors elsewhere: its gradient goes back to it.
+    if (!(r.device() == want.device) && want.device.is_cpu())
+      r = ops::on_host(ops::sum_to_size(r, want.sizes));
     if (!(r.sizes() == want.sizes)) r = ops::sum_to_size(r, want.sizes);
     if (r.dtype() == want.dtype) return r;
     if (r.is_complex() && !is_complex(want.dtype)) r = ops::real(r);

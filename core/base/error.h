@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/api.h"
+
 namespace cresset {
 
 /// Each kind becomes one error class in JavaScript: Shape is ShapeError.
@@ -26,7 +28,7 @@ enum class ErrorKind : uint8_t {
 };
 
 /// "ShapeError" for ErrorKind::Shape.
-const char* name(ErrorKind kind);
+CRESSET_API const char* name(ErrorKind kind);
 
 class Error : public std::exception {
  public:
@@ -45,8 +47,8 @@ struct MessagePart {
   void (*write)(std::ostream&, const void*);
 };
 
-void write_list(std::ostream& stream, std::span<const int64_t> values);
-void write_number(std::ostream& stream, double value);
+CRESSET_API void write_list(std::ostream& stream, std::span<const int64_t> values);
+CRESSET_API void write_number(std::ostream& stream, double value);
 
 template <class T> void write_part(std::ostream& stream, const void* part) {
   const T& value = *static_cast<const T*>(part);
@@ -65,8 +67,8 @@ template <class T> void write_part(std::ostream& stream, const void* part) {
   }
 }
 
-[[noreturn]] void throw_error(ErrorKind kind, std::span<const MessagePart> parts);
-[[noreturn]] void throw_assertion(const char* condition, const char* file, int line);
+[[noreturn]] CRESSET_API void throw_error(ErrorKind kind, std::span<const MessagePart> parts);
+[[noreturn]] CRESSET_API void throw_assertion(const char* condition, const char* file, int line);
 
 }  // namespace detail
 

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/base/api.h"
+
 namespace cresset {
 
 /// Memory for an object of up to `pool_max` bytes from this thread's free lists, or operator new.
 /// A block may be freed on another thread; it then serves that one.
-void* pool_allocate(size_t bytes);
-void pool_free(void* block, size_t bytes) noexcept;
+CRESSET_API void* pool_allocate(size_t bytes);
+CRESSET_API void pool_free(void* block, size_t bytes) noexcept;
 
 constexpr size_t pool_max = 512;
 

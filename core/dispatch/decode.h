@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/dispatch/frame.h"
+#include "core/tensor/device_runtime.h"
 
 namespace cresset {
 
@@ -10,6 +11,11 @@ namespace cresset {
 template <class E> struct EnumNames;
 
 template <class T> struct Arg;
+
+/// A device by its number in a frame: type * 256 + index, 255 for the current one.
+inline Device device_of_code(int code) {
+  return resolve_device({static_cast<DeviceType>(code >> 8), static_cast<int8_t>(code & 255)});
+}
 
 #define CRESSET_ARG(type, schema_name, ...)            \
   template <> struct Arg<type> {                       \
@@ -27,8 +33,7 @@ CRESSET_ARG(Scalar, "Scalar", int kind = static_cast<int>(f.next()); double a = 
 CRESSET_ARG(Operand, "Tensor|Scalar", int kind = static_cast<int>(f.next()); double a = f.next();
             double b = f.next(); if (kind == 1) return Operand(f.tensor_of(a));
             return Operand(f.scalar_of(kind, a, b));)
-CRESSET_ARG(Device, "Device", int v = static_cast<int>(f.next());
-            Device d{static_cast<DeviceType>(v >> 8), static_cast<int8_t>(v & 255)}; return d;)
+CRESSET_ARG(Device, "Device", return device_of_code(static_cast<int>(f.next()));)
 CRESSET_ARG(Dims, "int[]", Dims d(static_cast<size_t>(f.next()));
             for (auto& x
                  : d) x = static_cast<int64_t>(f.next());
@@ -74,8 +79,7 @@ CRESSET_ARG(std::optional<Operand>, "Tensor|Scalar?", int kind = static_cast<int
             double a = f.next(); double b = f.next(); if (kind == 0) return std::nullopt;
             if (kind == 1) return Operand(f.tensor_of(a)); return Operand(f.scalar_of(kind, a, b));)
 CRESSET_ARG(std::optional<Device>, "Device?", int v = static_cast<int>(f.next());
-            if (v < 0) return std::nullopt;
-            Device d{static_cast<DeviceType>(v >> 8), static_cast<int8_t>(v & 255)}; return d;)
+            if (v < 0) return std::nullopt; return device_of_code(v);)
 CRESSET_ARG(std::optional<Dims>, "int[]?", double n = f.next(); if (n < 0) return std::nullopt;
             Dims d(static_cast<size_t>(n)); for (auto& x
                                                  : d) x = static_cast<int64_t>(f.next());

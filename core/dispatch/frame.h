@@ -32,10 +32,15 @@ class Frame {
   Tensor tensor_of(double id) {
     const Tensor* t = id >= 0 ? handles_.find(static_cast<uint32_t>(id)) : nullptr;
     CHECK(t, Value, op_, ": a tensor argument has been disposed");
-    // A kernel must never meet a tensor without bytes.
-    (t->is_meta() ? meta_ : real_) = true;
-    CHECK(!(meta_ && real_), Device, op_,
-          ": expected all tensors on one device, got some on meta and some not");
+    if (!any_) {
+      any_ = true;
+      device_ = t->device();
+      number_ = t->dim() == 0;
+    } else if (!(t->device() == device_)) [[unlikely]] {
+      mix_devices(*t);
+    } else {
+      number_ = number_ && t->dim() == 0;
+    }
     return *t;
   }
   Scalar scalar_of(int kind, double a, double b) {
@@ -66,7 +71,12 @@ class Frame {
   HandleTable& handles_;
   const char* op_;
   uint32_t at_ = 0;
-  bool meta_ = false, real_ = false;
+  // The device of the tensors so far, and whether all of them had no dims.
+  Device device_;
+  bool any_ = false, number_ = false;
+
+  /// A second device: throws, unless a number of the CPU or the operator allows it.
+  void mix_devices(const Tensor& t);
 };
 
 /// Doubles that every host's frame has at least; longer argument lists make the host grow it.

@@ -115,8 +115,9 @@ bool same_tensor(const Tensor& a, const Tensor& b) { return a.same(b); }
 Scalar item(const Tensor& x) {
   CHECK(x.numel() == 1, Value, "item: expected a tensor with one element, got shape ", x.sizes());
   CHECK(!x.is_meta(), Device, "item: a meta tensor has no values");
+  const Tensor here = on_host(x);
   return visit_dtype(x.dtype(), [&]<class T>() {
-    T v = *x.data<T>();
+    T v = *here.data<T>();
     if constexpr (std::is_same_v<T, bool>)
       return Scalar(v);
     else if constexpr (std::is_integral_v<T>)
@@ -133,8 +134,11 @@ void put_default_dtype(DType dtype) { set_default_dtype(dtype); }
 
 Tensor to_device(const Tensor& x, Device device) {
   if (x.device() == device) return x;
-  CHECK(device.is_meta(), NotImplemented, "to: no copy from ", x.device(), " to ", device);
-  return empty_strided(x.sizes(), x.strides(), {x.dtype(), device});
+  Tensor y = on_device(x, device);
+  if (wants_grad(x))
+    record("ToCopyBackward0", y, inputs(x),
+           [from = x.device()](Backward& b) { b[0] = to_device(b.grad(), from); });
+  return y;
 }
 
 }  // namespace

@@ -79,8 +79,8 @@ Tensor empty_in_format(const char* op, const Tensor& x, Options o, std::optional
 
 void copy_same_dtype(const Tensor& src, const Tensor& dst) {
   int64_t size = static_cast<int64_t>(itemsize(dst.dtype()));
-  StridedCopy c{static_cast<char*>(dst.data()),
-                static_cast<const char*>(src.data()),
+  StridedCopy c{dst.device_data<char>(),
+                src.device_data<char>(),
                 dst.sizes(),
                 dst.strides(),
                 Dims(dst.sizes().size()),
@@ -91,8 +91,50 @@ void copy_same_dtype(const Tensor& src, const Tensor& dst) {
   launch("copy_", dst.device(), &CopyKernels::strided, std::move(c));
 }
 
+namespace {
+
+// The elements as one block of memory, in their own order where they have no gaps.
+Tensor block_of(const Tensor& x) {
+  if (is_dense(x)) return x;
+  GradMode off(false);
+  return clone(x, std::nullopt);
+}
+
+void move_block(const Tensor& src, const Tensor& dst) {
+  const size_t bytes = static_cast<size_t>(src.numel()) * itemsize(src.dtype());
+  if (bytes)
+    cuda_runtime().copy(dst.device_data(), dst.device(), src.device_data(), src.device(), bytes,
+                        true);
+}
+
+}  // namespace
+
+Tensor on_device(const Tensor& x, Device device) {
+  device = resolve_device(device);
+  if (x.device() == device) return x;
+  if (device.is_meta()) return cresset::empty_strided(x.sizes(), x.strides(), {x.dtype(), device});
+  CHECK(!x.is_meta(), NotImplemented, "to: no copy from ", x.device(), " to ", device);
+  const Tensor from = block_of(x);
+  const Options o{x.dtype(), device};
+  Tensor to = from.is_contiguous() ? empty(from.sizes(), o)
+                                   : cresset::empty_strided(from.sizes(), from.strides(), o);
+  move_block(from, to);
+  return to;
+}
+
+// Between devices the block moves first; dtype, broadcast and strides are the target's work.
+static void copy_across(const Tensor& src, const Tensor& dst) {
+  const bool same = src.dtype() == dst.dtype() && src.sizes() == dst.sizes();
+  if (same && src.strides() == dst.strides() && is_dense(src)) return move_block(src, dst);
+  if (same && src.is_contiguous() && dst.is_contiguous()) return move_block(src, dst);
+  launch("copy_", dst.device(), &ElementwiseKernels::copy, Operand(on_device(src, dst.device())),
+         dst);
+}
+
 void copy_raw(const Operand& src, const Tensor& dst) {
-  bool plain = src.is_tensor() && dst.device().is_cpu() && src.tensor().dtype() == dst.dtype() &&
+  if (src.is_tensor() && !(src.tensor().device() == dst.device()) && !dst.is_meta())
+    return copy_across(src.tensor(), dst);
+  bool plain = src.is_tensor() && !dst.is_meta() && src.tensor().dtype() == dst.dtype() &&
                src.tensor().numel() != 1;
   if (plain && dst.numel() > 0)
     copy_same_dtype(src.tensor(), dst);

@@ -21,6 +21,12 @@ template <class F> void visit_real(const char* op, DType dtype, F&& f) {
   });
 }
 
+// The numbers are the same on every device, so they are counted on the CPU and then moved.
+Options made_on_host(Options o) {
+  if (o.device.is_cuda()) o.device = {};
+  return o;
+}
+
 // ---- arange
 
 // ceil((end - start) / step) without overflow.
@@ -57,7 +63,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   bool integral = start.is_integral() && end.is_integral() && step.is_integral();
   Options o = resolve(dtype.value_or(integral ? DType::Int64 : default_dtype()), device);
   int64_t n = arange_count(start, end, step, o.dtype);
-  Tensor y = empty(Dims{n}, o, "arange");
+  Tensor y = empty(Dims{n}, made_on_host(o), "arange");
   if (!y.is_meta())
     visit_real("arange", o.dtype, [&]<class T>() {
       T* out = y.data<T>();
@@ -71,7 +77,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
         for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(from + static_cast<double>(i) * by);
       }
     });
-  return with_grad(y, requires_grad);
+  return with_grad(on_device(y, o.device), requires_grad);
 }
 
 // ---- linspace, logspace
@@ -85,7 +91,7 @@ double end_point(const char* op, const Operand& x) {
         x.tensor().sizes());
   CHECK(!x.tensor().is_complex(), NotImplemented, op, ": complex end points");
   CHECK(!x.tensor().is_meta(), Device, op, ": a meta tensor has no value");
-  return *to_dtype(x.tensor(), DType::Float64).data<double>();
+  return *on_host(to_dtype(x.tensor(), DType::Float64)).data<double>();
 }
 
 // Calls write(i, x) with the evenly spaced x, counted from the nearer end as PyTorch does.
@@ -103,7 +109,7 @@ Tensor spaced(const char* op, const Operand& start, const Operand& end, int64_t 
               std::optional<double> base, Options o) {
   CHECK(steps >= 0, Value, op, ": expected steps of at least 0, got ", steps);
   double from = end_point(op, start), to = end_point(op, end);
-  Tensor y = empty(Dims{steps}, o, op);
+  Tensor y = empty(Dims{steps}, made_on_host(o), op);
   if (y.is_meta()) return y;
   if (is_complex(o.dtype))
     return to_dtype(spaced(op, start, end, steps, base, {to_real(o.dtype), o.device}), o.dtype);
@@ -114,7 +120,7 @@ Tensor spaced(const char* op, const Operand& start, const Operand& end, int64_t 
       out[i] = static_cast<T>(x);
     });
   });
-  return y;
+  return on_device(y, o.device);
 }
 
 Tensor linspace(const Operand& start, const Operand& end, int64_t steps, std::optional<DType> dtype,
@@ -167,7 +173,7 @@ Tensor triangle_indices(const char* op, int64_t rows, int64_t columns, int64_t o
   int64_t last = upper ? std::clamp<int64_t>(columns - k, 0, rows) : rows;
   int64_t total = triangle_count(rows, columns, upper ? k - 1 : k);
   if (upper) total = rows * columns - total;
-  Tensor y = empty(Dims{2, total}, o, op);
+  Tensor y = empty(Dims{2, total}, made_on_host(o), op);
   if (y.is_meta()) return y;
   visit_dtype(o.dtype, [&]<class T>() {
     if constexpr (std::is_integral_v<T>) {
@@ -180,7 +186,7 @@ Tensor triangle_indices(const char* op, int64_t rows, int64_t columns, int64_t o
         }
     }
   });
-  return y;
+  return on_device(y, o.device);
 }
 
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
@@ -208,7 +214,7 @@ TensorList unravel_index(const Tensor& indices, const Dims& shape) {
         indices.dtype());
   int64_t total = checked_numel("unravel_index", shape), step = 1;
   if (!indices.is_meta()) {
-    Tensor flat = contiguous(to_dtype(indices, DType::Int64));
+    Tensor flat = contiguous(on_host(to_dtype(indices, DType::Int64)));
     const int64_t* p = flat.data<int64_t>();
     for (int64_t i = 0; i < flat.numel(); ++i)
       CHECK(p[i] >= -total && p[i] < total, Index, "unravel_index: index ", p[i],

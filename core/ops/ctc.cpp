@@ -21,7 +21,7 @@ struct CtcInputs {
 std::vector<int64_t> lengths_of(const char* what, const Tensor& given, int64_t n, int64_t most) {
   CHECK(is_integral(given.dtype(), false) && given.dim() <= 1 && given.numel() == n, Shape, name,
         ": expected ", n, " integer ", what, ", got shape ", given.sizes(), " of ", given.dtype());
-  Tensor t = contiguous(to_dtype(given, DType::Int64));
+  Tensor t = contiguous(on_host(to_dtype(given, DType::Int64)));
   std::vector<int64_t> out(t.data<int64_t>(), t.data<int64_t>() + n);
   for (int64_t v : out)
     CHECK(v >= 0 && v <= most, Value, name, ": expected ", what, " in [0, ", most, "], got ", v);
@@ -46,8 +46,8 @@ CtcInputs prepare(const Tensor& x, const Tensor& targets, const Tensor& input_le
   for (int64_t v : in.target_lengths) longest = std::max(longest, v), total += v;
   CHECK(rows || total <= targets.numel(), Shape, name, ": expected ", total,
         " targets in all, got ", targets.numel());
-  Tensor t = contiguous(to_dtype(targets, DType::Int64));
-  in.targets = full(Dims{n, longest}, Scalar(blank), {DType::Int64, x.device()});
+  Tensor t = contiguous(on_host(to_dtype(targets, DType::Int64)));
+  in.targets = full(Dims{n, longest}, Scalar(blank), {DType::Int64, {}});
   const int64_t* from = t.data<int64_t>();
   for (int64_t i = 0, at = 0; i < n; at += in.target_lengths[i++])
     for (int64_t k = 0; k < in.target_lengths[i]; ++k) {
@@ -56,6 +56,7 @@ CtcInputs prepare(const Tensor& x, const Tensor& targets, const Tensor& input_le
             "], got ", label);
       in.targets.data<int64_t>()[i * longest + k] = label;
     }
+  in.targets = on_device(in.targets, x.device());
   return in;
 }
 

@@ -121,7 +121,9 @@ void check_divisor(Row row, const Plan& plan, const Operand& b) {
   if (row != Row::floor_divide && row != Row::trunc_divide && row != Row::remainder &&
       row != Row::fmod)
     return;
-  if (!is_integral(plan.dtype, true) || plan.device.is_meta()) return;
+  // A GPU's division does not trap, and looking for zeros there would wait for it: as in PyTorch,
+  // the result of dividing by 0 is then any number.
+  if (!is_integral(plan.dtype, true) || !plan.device.is_cpu()) return;
   bool zero;
   if (!b.is_tensor()) {
     zero = !b.scalar().to_bool();

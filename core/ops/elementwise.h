@@ -32,12 +32,12 @@ void elementwise_(Row row, const Tensor& self, std::span<const Operand> rest,
                   std::span<const double> params);
 
 /// The dtype that a row computes its result in, by the row's class and PyTorch's promotion.
-DType result_dtype(const char* op, DTypeClass cls, std::span<const Operand> in);
-Compute compute_for(DType dtype);
+CRESSET_API DType result_dtype(const char* op, DTypeClass cls, std::span<const Operand> in);
+CRESSET_API Compute compute_for(DType dtype);
 
 }  // namespace ops
 
 /// Shape of the broadcast of two shapes. Throws Shape naming `op`.
-Dims broadcast_shapes(const char* op, std::span<const int64_t> a, std::span<const int64_t> b);
+CRESSET_API Dims broadcast_shapes(const char* op, std::span<const int64_t> a, std::span<const int64_t> b);
 
 }  // namespace cresset

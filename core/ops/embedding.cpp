@@ -102,16 +102,18 @@ Bags bags_of(const Tensor& weight, const Tensor& input, const std::optional<Tens
   Bags bags{flat_indices("embedding_bag", weight, input), {}, 0};
   CHECK(!input.is_meta(), Device, "embedding_bag: the result depends on values of offsets");
   int64_t n = bags.at.numel();
-  bags.bag = empty(Dims{n}, {DType::Int64, input.device()});
+  bags.bag = empty(Dims{n}, {DType::Int64, {}});
   int64_t* bag = bags.bag.data<int64_t>();
   if (!offsets) {
     bags.count = input.size(0);
     for (int64_t i = 0; i < n; ++i) bag[i] = i / input.size(1);
+    bags.bag = on_device(bags.bag, input.device());
     return bags;
   }
   CHECK(offsets->dim() == 1, Shape, "embedding_bag: expected 1-d offsets, got shape ",
         offsets->sizes());
-  Tensor o = contiguous(checked_index("embedding_bag", weight, *offsets, n + 1, false));
+  Tensor o =
+      contiguous(on_host(checked_index("embedding_bag", weight, *offsets, n + 1, false)));
   const int64_t* start = o.data<int64_t>();
   int64_t given = o.numel();
   CHECK(given > 0 || !include_last, Value,
@@ -126,6 +128,7 @@ Bags bags_of(const Tensor& weight, const Tensor& input, const std::optional<Tens
           " before ", end);
     std::fill(bag + start[b], bag + end, b);
   }
+  bags.bag = on_device(bags.bag, input.device());
   return bags;
 }
 

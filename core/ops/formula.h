@@ -12,6 +12,6 @@ Tensor row_formula(Row row, int i, const std::optional<Operand> (&operands)[5],
                    const double* params);
 
 /// PyTorch's defaults of a row's members.
-std::span<const double> row_defaults(Row row);
+CRESSET_API std::span<const double> row_defaults(Row row);
 
 }  // namespace cresset

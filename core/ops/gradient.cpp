@@ -9,10 +9,9 @@ namespace {
 // ---- cross
 
 Tensor rolled(const Tensor& x, int64_t d, int64_t first) {
-  Tensor at = empty(Dims{3}, {DType::Int64, x.device()});
-  if (!at.is_meta())
-    for (int64_t i = 0; i < 3; ++i) at.data<int64_t>()[i] = (first + i) % 3;
-  return select_rows(x, d, at);
+  Tensor at = empty(Dims{3}, {DType::Int64, {}});
+  for (int64_t i = 0; i < 3; ++i) at.data<int64_t>()[i] = (first + i) % 3;
+  return select_rows(x, d, on_device(at, x.device()));
 }
 
 Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
@@ -104,7 +103,8 @@ Tensor apply_terms(const Tensor& self, int64_t d, const Terms& terms) {
     Tensor weight = empty(lined, {DType::Float64, Device{}});
     std::copy(t.index.begin(), t.index.end(), at.data<int64_t>());
     std::copy(t.weight.begin(), t.weight.end(), weight.data<double>());
-    Tensor part = mul(select_rows(self, d, at), to_dtype(weight, to_real(self.dtype())));
+    Tensor rows = select_rows(self, d, on_device(at, self.device()));
+    Tensor part = mul(rows, on_device(to_dtype(weight, to_real(self.dtype())), self.device()));
     result = result.defined() ? add(result, part) : part;
   }
   return result;
@@ -122,7 +122,7 @@ std::vector<double> points(const Tensor& self, int64_t d, size_t k, const std::v
   same_device("gradient", self, c);
   CHECK(c.dim() == 1 && c.numel() == n, Shape, "gradient: expected ", n, " coordinates for dim ", d,
         ", got shape ", c.sizes());
-  Tensor v = contiguous(to_dtype(c, DType::Float64));
+  Tensor v = contiguous(on_host(to_dtype(c, DType::Float64)));
   std::copy(v.data<double>(), v.data<double>() + n, x.begin());
   return x;
 }
@@ -131,7 +131,7 @@ TensorList gradient(const Tensor& self, const std::vector<double>& spacing,
                     const TensorList& coordinates, const Dims& dims, int64_t edge_order) {
   CHECK(edge_order == 1 || edge_order == 2, Value, "gradient: expected edge_order 1 or 2, got ",
         edge_order);
-  CHECK(self.device().is_cpu(), NotImplemented, "gradient: not implemented for device ",
+  CHECK(!self.is_meta(), NotImplemented, "gradient: not implemented for device ",
         self.device());
   Dims wrapped = wrap_dims("gradient", dims, self.dim(), false);
   CHECK(wrapped.size() == dims.size(), Value, "gradient: a dim appears twice in ", dims);

@@ -41,7 +41,7 @@ struct Range {
 // Smallest and largest element of column d of x [n, dims]; 0 and 1 when there is none.
 Range range_of(const char* op, const Tensor& x, int64_t d, Range none) {
   if (x.size(0) == 0 || x.is_meta()) return none;
-  Tensor column = contiguous(to_dtype(select(x, 1, d), DType::Float64));
+  Tensor column = contiguous(on_host(to_dtype(select(x, 1, d), DType::Float64)));
   const double* v = column.data<double>();
   Range r{v[0], v[0]};
   for (int64_t i = 0; i < column.numel(); ++i) {
@@ -81,7 +81,7 @@ Tensor even_edges(const Tensor& x, Range r, int64_t bins) {
   for (int64_t i = 0; i <= bins; ++i)
     t.data<double>()[i] = 2 * i < bins + 1 ? r.lo + step * static_cast<double>(i)
                                            : r.hi - step * static_cast<double>(bins - i);
-  return to_dtype(t, x.dtype());
+  return on_device(to_dtype(t, x.dtype()), x.device());
 }
 
 TensorList counted_edges(const char* op, const Tensor& x, const Dims& bins,

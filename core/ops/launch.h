@@ -1,6 +1,7 @@
 // Calls a device's kernel through the table of its family.
 #pragma once
 
+#include "core/tensor/device_runtime.h"
 #include "core/tensor/tensor.h"
 
 namespace cresset {
@@ -9,15 +10,20 @@ namespace cresset {
 template <class Kernels> const Kernels& cpu_kernels();
 
 /// The GPU's table, set when the CUDA library is opened.
-template <class Kernels> inline const Kernels* cuda_kernels = nullptr;
+template <class Kernels> inline CRESSET_API const Kernels* cuda_kernels = nullptr;
 
 /// Runs `member` of the family's table for `device`; on `meta` there is nothing to run.
 template <class Kernels, class... P, class... A>
 void launch(const char* op, Device device, void (*Kernels::*member)(P...), A&&... args) {
+  if (device.is_cpu()) [[likely]] {
+    void (*kernel)(P...) = cpu_kernels<Kernels>().*member;
+    CHECK(kernel, NotImplemented, op, ": no kernel for device ", device);
+    return kernel(std::forward<A>(args)...);
+  }
   if (device.is_meta()) return;
-  const Kernels* table = device.is_cpu() ? &cpu_kernels<Kernels>() : cuda_kernels<Kernels>;
-  void (*kernel)(P...) = table ? table->*member : nullptr;
+  void (*kernel)(P...) = cuda_kernels<Kernels> ? cuda_kernels<Kernels>->*member : nullptr;
   CHECK(kernel, NotImplemented, op, ": no kernel for device ", device);
+  const LaunchScope scope(op, device);
   kernel(std::forward<A>(args)...);
 }
 

@@ -20,8 +20,9 @@ void check_linalg_dtype(const char* op, const Tensor& x) {
 
 void check_info(const char* op, const Tensor& info, const char* what) {
   CHECK(!info.is_meta(), Device, op, ": needs values, which meta tensors do not have");
-  for (int64_t i = 0; i < info.numel(); ++i) {
-    int32_t at = info.data<int32_t>()[i];
+  const Tensor codes = on_host(info);
+  for (int64_t i = 0; i < codes.numel(); ++i) {
+    int32_t at = codes.data<int32_t>()[i];
     CHECK(at == 0, Value, op, ": matrix ", i, " of the batch ", what, " (at ", at, ")");
   }
 }
@@ -127,9 +128,9 @@ Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
   Tensor order = empty(with(batch, {m}), Options{DType::Int64, pivots.device()});
   launch("lu_unpack", order.device(), &LinalgKernels::row_order,
          flat_rows(contiguous(to_dtype(pivots, DType::Int32))), flat_rows(order));
-  Tensor columns = empty(Dims{m}, options_of(order));
-  if (!columns.is_meta())
-    for (int64_t i = 0; i < m; ++i) columns.data<int64_t>()[i] = i;
+  Tensor columns = empty(Dims{m}, {DType::Int64, {}});
+  for (int64_t i = 0; i < m; ++i) columns.data<int64_t>()[i] = i;
+  columns = on_device(columns, order.device());
   // P[i, j] = 1 where row i of A is row j of L U.
   return to_dtype(eq(unsqueeze(order, -2), unsqueeze(columns, 1)), dtype);
 }

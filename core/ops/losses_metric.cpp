@@ -99,8 +99,8 @@ static Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const
 
 // The classes of a row up to its first -1; the rest becomes -1.
 static Tensor leading_classes(const Tensor& target, int64_t classes) {
-  Tensor t = clone(target, int64_t{0});
-  if (!t.device().is_cpu()) return t;
+  if (target.is_meta()) return target;
+  Tensor t = clone(on_host(target), int64_t{0});
   int64_t* v = t.data<int64_t>();
   for (int64_t i = 0; i < t.numel(); i += classes) {
     bool ended = false;
@@ -109,7 +109,7 @@ static Tensor leading_classes(const Tensor& target, int64_t classes) {
       if (ended) v[i + c] = -1;
     }
   }
-  return t;
+  return on_device(t, target.device());
 }
 
 static Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target,

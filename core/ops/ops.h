@@ -3,6 +3,8 @@
 
 #include "core/ops/elementwise.h"
 
+#pragma GCC visibility push(default)
+
 namespace cresset::ops {
 
 // Creation (creation.cpp)
@@ -22,6 +24,10 @@ Tensor& zero_(Tensor& self);
 Tensor& fill_(Tensor& self, const Operand& value);
 /// Copies without recording, checks or version bump: dst must be of src's broadcast shape.
 void copy_raw(const Operand& src, const Tensor& dst);
+/// The same values on another device, not recorded; the tensor itself where it is there already.
+Tensor on_device(const Tensor& x, Device device);
+/// The values on the CPU, for code that looks at them: waits for the device.
+inline Tensor on_host(const Tensor& x) { return on_device(x, {}); }
 
 // Views (view.cpp)
 Tensor detach(const Tensor& x);
@@ -66,3 +72,5 @@ Tensor sum(const Tensor& x, const std::optional<Dims>& dims, bool keepdim,
 Tensor sum_to_size(const Tensor& x, const Dims& sizes);
 
 }  // namespace cresset::ops
+
+#pragma GCC visibility pop

@@ -26,7 +26,7 @@ Tensor checked_q(const char* op, const Tensor& self, const Operand& q) {
   same_device(op, self, t);
   if (t.is_meta()) return t;
   GradMode off(false);
-  Tensor list = contiguous(to_dtype(t, DType::Float64));
+  Tensor list = contiguous(on_host(to_dtype(t, DType::Float64)));
   for (int64_t i = 0; i < list.numel(); ++i) {
     double v = list.data<double>()[i];
     CHECK(v >= 0 && v <= 1, Value, op, ": expected q in [0, 1], got ", v);

@@ -81,7 +81,7 @@ bool any_zero(const Tensor& x) {
   GradMode off(false);
   if (x.is_meta()) return true;
   Dims over = reduction_dims("prod", x, std::nullopt);
-  return !*reduce_raw("prod", x, over, {ReduceOp::All, DType::Bool}).data<bool>();
+  return !*on_host(reduce_raw("prod", x, over, {ReduceOp::All, DType::Bool})).data<bool>();
 }
 
 // g times the product of the other elements along dim, without a division.

@@ -119,7 +119,7 @@ Tensor trace(const Tensor& x) {
 
 bool is_true(const char* op, const Tensor& flag) {
   CHECK(!flag.is_meta(), Device, op, ": a meta tensor has no values");
-  return *flag.data<bool>();
+  return *on_host(flag).data<bool>();
 }
 
 void check_same(const char* op, const Tensor& a, const Tensor& b) {

@@ -145,7 +145,7 @@ void check_weights(const char* name, const std::optional<Tensor>& w, bool integr
         w->numel());
   if (w->is_meta() || n == 0) return;
   GradMode off(false);
-  Tensor least = amin(to_dtype(*w, DType::Float64), std::nullopt, false);
+  Tensor least = on_host(amin(to_dtype(*w, DType::Float64), std::nullopt, false));
   CHECK(*least.data<double>() >= 0, Value, "cov: expected ", name, " of at least 0, got ",
         *least.data<double>());
 }

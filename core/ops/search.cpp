@@ -77,9 +77,9 @@ Tensor isin(const Operand& elements, const Operand& test_elements, bool, bool in
 // ---- unique
 
 Tensor int64_tensor(const std::vector<int64_t>& v, const Dims& sizes, Device device) {
-  Tensor t = empty(sizes, {DType::Int64, device});
+  Tensor t = empty(sizes, {DType::Int64, {}});
   std::copy(v.begin(), v.end(), t.data<int64_t>());
-  return t;
+  return on_device(t, device);
 }
 
 // Distinct elements, or distinct slices along dim: values, inverse, counts.

@@ -20,8 +20,8 @@ Tensor flip(const Tensor& x, const Dims& dims) {
     c.from_strides[d] = -x.stride(d);
   }
   if (!x.is_meta()) {
-    c.to = static_cast<char*>(y.data());
-    c.from = static_cast<const char*>(x.data()) + start * c.size;
+    c.to = y.device_data<char>();
+    c.from = x.device_data<char>() + start * c.size;
   }
   launch("flip", x.device(), &CopyKernels::strided, std::move(c));
   if (wants_grad(x))
@@ -122,8 +122,8 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
     if (d >= lead) c.from_strides[2 * d + 1] = x.stride(static_cast<int64_t>(d - lead));
   }
   if (!x.is_meta()) {
-    c.to = static_cast<char*>(y.data());
-    c.from = static_cast<const char*>(x.data());
+    c.to = y.device_data<char>();
+    c.from = x.device_data<char>();
   }
   launch("repeat", x.device(), &CopyKernels::strided, std::move(c));
   if (wants_grad(x))
@@ -165,7 +165,7 @@ Dims counts_of(const Tensor& repeats, int64_t n) {
         " repeats, got ", repeats.numel());
   CHECK(!repeats.is_meta(), Device, "repeat_interleave: meta repeats have no values");
   GradMode off(false);
-  Tensor counts = contiguous(to_dtype(repeats, DType::Int64));
+  Tensor counts = contiguous(on_host(to_dtype(repeats, DType::Int64)));
   Dims out(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
     out[i] = counts.data<int64_t>()[counts.numel() == 1 ? 0 : i];
@@ -182,7 +182,7 @@ Tensor repeat_counted(const Tensor& x, const Dims& counts, int64_t d) {
   int64_t* to = index.data<int64_t>();
   for (size_t i = 0; i < counts.size(); ++i)
     to = std::fill_n(to, counts[i], static_cast<int64_t>(i));
-  return select_rows(x, d, index);
+  return select_rows(x, d, on_device(index, x.device()));
 }
 
 Tensor repeat_interleave(const Tensor& x, const Operand& repeats, std::optional<int64_t> dim,
@@ -230,7 +230,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   for (const Dims& places : combination_columns(x.size(0), r, with_replacement)) {
     Tensor index = empty(Dims{static_cast<int64_t>(places.size())}, {DType::Int64, {}});
     std::copy(places.begin(), places.end(), index.data<int64_t>());
-    columns.push_back(select_rows(x, 0, index));
+    columns.push_back(select_rows(x, 0, on_device(index, x.device())));
   }
   return stack(columns, 1);
 }

@@ -45,10 +45,11 @@ struct ScatterArgs {
 Tensor scatter_view(const Tensor& grad, const ScatterArgs& s) {
   int64_t length = 1 + std::max(last_offset(s.base_sizes, s.base_strides, s.base_offset),
                                 last_offset(s.view_sizes, s.view_strides, s.view_offset));
-  Tensor flat = zeros(Dims{length}, options_of(grad));
-  Tensor g = contiguous(grad);
-  Tensor out = empty(s.base_sizes, options_of(grad));
-  if (g.is_meta()) return out;
+  if (grad.is_meta()) return empty(s.base_sizes, options_of(grad));
+  const Options host{grad.dtype(), {}};
+  Tensor flat = zeros(Dims{length}, host);
+  Tensor g = contiguous(on_host(grad));
+  Tensor out = empty(s.base_sizes, host);
   visit_dtype(g.dtype(), [&]<class T>() {
     if constexpr (requires(T a) { a += a; } && !std::is_same_v<T, bool>) {
       const T* from = g.data<T>();
@@ -68,7 +69,7 @@ Tensor scatter_view(const Tensor& grad, const ScatterArgs& s) {
       fail(ErrorKind::NotImplemented, "as_strided: no derivative for dtype ", g.dtype());
     }
   });
-  return out;
+  return on_device(out, grad.device());
 }
 
 }  // namespace
@@ -341,7 +342,7 @@ int64_t start_of(const Operand& start) {
         "narrow: expected a 0-d integer tensor for start, got ", t.dtype(), " of shape ",
         t.sizes());
   CHECK(!t.is_meta(), Device, "narrow: a meta tensor has no value to start from");
-  return *to_dtype(t, DType::Int64).data<int64_t>();
+  return *on_host(to_dtype(t, DType::Int64)).data<int64_t>();
 }
 
 Tensor narrow_op(const Tensor& x, int64_t dim, const Operand& start, int64_t length) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/tensor/device_runtime.h"
 
 namespace cresset {
 namespace {
@@ -150,6 +151,10 @@ void cpu_set_memory_limit(int64_t bytes) noexcept {
 }
 
 void set_reclaim_hook(ReclaimHook hook) noexcept { cache().reclaim = hook; }
+
+bool reclaim_memory(int attempt) {
+  return cache().reclaim && cache().reclaim(attempt);
+}
 
 int64_t cpu_allocated_since_sweep() noexcept { return cache().since_sweep; }
 void cpu_mark_sweep() noexcept { cache().since_sweep = 0; }

@@ -8,28 +8,51 @@
 
 #include "core/autograd/meta.h"
 #include "core/tensor/allocator.h"
+#include "core/tensor/device_runtime.h"
 
 namespace cresset {
 
 Storage::Storage(size_t bytes, Device device) : bytes_(bytes), device_(device) {
-  CHECK(device.type != DeviceType::CUDA, Device, "device: no CUDA device is available, got ",
-        device);
-  if (device.is_cpu()) data_ = cpu_allocate(bytes);
+  if (device.is_cpu()) {
+    data_ = cpu_allocate(bytes);
+  } else if (device.is_cuda()) {
+    device_ = resolve_device(device);
+    data_ = cuda_runtime().allocate(bytes, device_, &context_);
+    cuda_count_bytes(device_, static_cast<int64_t>(bytes));
+  }
 }
 
 Storage::~Storage() {
-  if (data_) cpu_free(data_, bytes_);
+  if (device_.is_cpu()) {
+    cpu_free(data_, bytes_);
+  } else if (device_.is_cuda()) {
+    opened_cuda_runtime->free(data_, context_, device_);
+    cuda_count_bytes(device_, -static_cast<int64_t>(bytes_));
+  }
 }
 
 void Storage::resize(size_t bytes) {
   if (bytes <= bytes_) return;
-  if (data_) {
+  if (device_.is_cuda()) {
+    DeviceRuntime& runtime = cuda_runtime();
+    void* context = nullptr;
+    void* grown = runtime.allocate(bytes, device_, &context);
+    if (bytes_) runtime.copy(grown, device_, data_, device_, bytes_, false);
+    runtime.free(data_, context_, device_);
+    cuda_count_bytes(device_, static_cast<int64_t>(bytes - bytes_));
+    data_ = grown;
+    context_ = context;
+  } else if (data_) {
     void* grown = cpu_allocate(bytes);
     std::memcpy(grown, data_, bytes_);
     cpu_free(data_, bytes_);
     data_ = grown;
   }
   bytes_ = bytes;
+}
+
+void refuse_host_access(Device device) {
+  fail(ErrorKind::NotImplemented, "no kernel for device ", device);
 }
 
 TensorImpl::TensorImpl(Ref<Storage> s, Dims sz, Dims st, int64_t off, DType dt)

@@ -16,9 +16,12 @@ namespace cresset {
 /// Reference-counted bytes on a device. `version` counts in-place writes, for autograd's checks.
 class Storage final : public RefCounted {
  public:
-  Storage(size_t bytes, Device device);
-  ~Storage() override;
+  CRESSET_API Storage(size_t bytes, Device device);
+  CRESSET_API ~Storage() override;
+  /// The first byte's address on the storage's device.
   void* data() const { return data_; }
+  /// What the device's allocator keeps beside the address.
+  void* context() const { return context_; }
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   uint32_t version() const { return version_; }
@@ -28,6 +31,7 @@ class Storage final : public RefCounted {
 
  private:
   void* data_ = nullptr;
+  void* context_ = nullptr;
   size_t bytes_;
   Device device_;
   uint32_t version_ = 0;
@@ -38,10 +42,11 @@ struct AutogradMeta;
 /// The object behind a Tensor handle: a view of a storage and its autograd state.
 class TensorImpl final : public RefCounted {
  public:
-  TensorImpl(Ref<Storage> storage, Dims sizes, Dims strides, int64_t offset, DType dtype);
-  ~TensorImpl() override;
+  CRESSET_API TensorImpl(Ref<Storage> storage, Dims sizes, Dims strides, int64_t offset,
+                         DType dtype);
+  CRESSET_API ~TensorImpl() override;
   /// Recomputes numel and contiguity after a change of geometry.
-  void refresh();
+  CRESSET_API void refresh();
 
   Ref<Storage> storage;
   Dims sizes, strides;
@@ -52,6 +57,9 @@ class TensorImpl final : public RefCounted {
   bool wrapped_number = false;  ///< made from a plain number: promotes like one
   AutogradMeta* autograd = nullptr;
 };
+
+/// Throws NotImplemented: code of the CPU was about to touch memory of `device`.
+[[noreturn]] CRESSET_API void refuse_host_access(Device device);
 
 /// A handle to a tensor, cheap to copy; undefined when default-constructed.
 class Tensor {
@@ -81,14 +89,21 @@ class Tensor {
   uint32_t version() const { return impl_->storage->version(); }
   void bump_version() const { impl_->storage->bump_version(); }
 
-  /// First element; T must be the storage type of dtype().
+  /// First element, for code that runs on the CPU: a tensor of another device is refused, never
+  /// dereferenced. T must be the storage type of dtype().
   template <class T = void> T* data() const {
+    if (device().is_cuda()) [[unlikely]]
+      refuse_host_access(device());
+    return device_data<T>();
+  }
+  /// The first element's address on the tensor's own device.
+  template <class T = void> T* device_data() const {
     return reinterpret_cast<T*>(static_cast<char*>(impl_->storage->data()) +
                                 impl_->offset * static_cast<int64_t>(itemsize(dtype())));
   }
 
-  bool requires_grad() const;
-  void set_requires_grad(bool on) const;
+  CRESSET_API bool requires_grad() const;
+  CRESSET_API void set_requires_grad(bool on) const;
   bool same(const Tensor& o) const { return impl_ == o.impl_; }
 
  private:
@@ -101,6 +116,8 @@ struct Options {
   Device device = {};
 };
 inline Options options_of(const Tensor& t) { return {t.dtype(), t.device()}; }
+
+#pragma GCC visibility push(default)
 
 /// Row-major strides of `sizes`. Throws Value when the element count overflows.
 Dims contiguous_strides(std::span<const int64_t> sizes);
@@ -135,5 +152,7 @@ Dims wrap_dims(const char* op, std::span<const int64_t> dims, int64_t n, bool em
 /// The default floating dtype (torch.set_default_dtype) of this thread.
 DType default_dtype();
 void set_default_dtype(DType dtype);
+
+#pragma GCC visibility pop
 
 }  // namespace cresset

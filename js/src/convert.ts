@@ -222,7 +222,8 @@ function encode(values: unknown[], dtype: DType): Uint8Array {
 export function tensor(data: TensorData, options: TensorOptions = {}): Tensor {
   if (data instanceof Tensor) {
     const copy = ops.clone(ops.detach(data));
-    const cast = options.dtype ? ops._toDtype(copy, options.dtype) : copy;
+    const moved = options.device === undefined ? copy : ops._toDevice(copy, options.device);
+    const cast = options.dtype ? ops._toDtype(moved, options.dtype) : moved;
     return options.requiresGrad ? cast.requiresGrad_(true) : cast;
   }
   if (ArrayBuffer.isView(data)) {

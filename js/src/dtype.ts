@@ -91,14 +91,15 @@ export type DeviceType = (typeof deviceTypes)[number];
 export class Device {
   constructor(
     readonly type: DeviceType,
-    readonly index: number = 0,
+    /** Null for plain "cuda": the current CUDA device where it is used. */
+    readonly index: number | null = type === "cuda" ? null : 0,
   ) {}
   /** Number of the device in the core. */
   get code(): number {
-    return deviceTypes.indexOf(this.type) * 256 + this.index;
+    return deviceTypes.indexOf(this.type) * 256 + (this.index ?? 255);
   }
   toString(): string {
-    return this.type === "cuda" ? `cuda:${this.index}` : this.type;
+    return this.type === "cuda" && this.index !== null ? `cuda:${this.index}` : this.type;
   }
   static fromCode(code: number): Device {
     return new Device(deviceTypes[code >> 8]!, code & 255);
@@ -114,7 +115,9 @@ export function device(spec: DeviceLike): Device {
   if (!match) {
     throw new DeviceError(`device: expected "cpu", "meta" or "cuda:N", got ${String(spec)}`);
   }
-  return new Device(match[1] as DeviceType, Number(match[2] ?? 0));
+  const type = match[1] as DeviceType;
+  const index = type === "cuda" && match[2] !== undefined ? Number(match[2]) : undefined;
+  return new Device(type, index);
 }
 
 /** PyTorch's name of the one layout there is. */

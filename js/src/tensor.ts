@@ -188,6 +188,13 @@ export class Tensor {
   cpu(): Tensor {
     return this.to("cpu");
   }
+  /** The tensor on a CUDA device: the current one, a number, or "cuda:1". */
+  cuda(device: DeviceLike | number = "cuda"): Tensor {
+    return this.to(typeof device === "number" ? new Device("cuda", device) : device);
+  }
+  get isCuda(): boolean {
+    return this.device.type === "cuda";
+  }
 
   // ---- indexing
 

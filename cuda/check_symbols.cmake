@@ -1,0 +1,10 @@
+# Fails when LIBRARY needs symbols of the core that HOLDER does not export.
+execute_process(COMMAND nm -D --undefined-only ${LIBRARY} OUTPUT_VARIABLE needed)
+execute_process(COMMAND nm -D --defined-only ${HOLDER} OUTPUT_VARIABLE exported)
+string(REGEX MATCHALL "_Z[A-Za-z0-9_]*cresset[A-Za-z0-9_]*" needed "${needed}")
+string(REGEX MATCHALL "_Z[A-Za-z0-9_]*cresset[A-Za-z0-9_]*" exported "${exported}")
+list(REMOVE_ITEM needed ${exported})
+if(needed)
+  string(REPLACE ";" "\n  " lines "${needed}")
+  message(FATAL_ERROR "not exported by ${HOLDER}:\n  ${lines}")
+endif()

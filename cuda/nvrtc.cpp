@@ -1,0 +1,148 @@
+// Kernels compiled at run time: NVRTC, with a cache of cubins on disk.
+#include "cuda/nvrtc.h"
+
+#include <cuda_runtime_api.h>
+#include <nvrtc.h>
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "cuda/check.h"
+#include "cuda/disk_cache.h"
+#include "cuda/stream.h"
+
+namespace cresset::cuda {
+namespace {
+
+struct Text {
+  const char* name;
+  std::string_view text;
+};
+constexpr Text texts[] = {
+#include "embedded_texts.inc"
+};
+
+// The driver's functions, found through the runtime: libcuda.so is never linked.
+struct Driver {
+  decltype(&cuModuleLoadData) load_module = nullptr;
+  decltype(&cuModuleGetFunction) get_function = nullptr;
+  decltype(&cuLaunchKernel) launch = nullptr;
+
+  template <class F> static void find(const char* name, F& function) {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result));
+    if (!found) fail(ErrorKind::Internal, "cuda: the driver lacks ", name);
+    function = reinterpret_cast<F>(found);
+  }
+  Driver() {
+    find("cuModuleLoadData", load_module);
+    find("cuModuleGetFunction", get_function);
+    find("cuLaunchKernel", launch);
+  }
+};
+const Driver& driver() {
+  static const Driver* d = new Driver;
+  return *d;
+}
+
+// The driver's calls need the device's context on this thread; the runtime makes it current.
+void bind_context() {
+  thread_local int bound = -1;
+  const int device = current_device();
+  if (bound == device) [[likely]]
+    return;
+  CUDA_CHECK(cudaSetDevice(device));
+  CUDA_CHECK(cudaFree(nullptr));
+  bound = device;
+}
+
+std::string architecture(int device) {
+  int major = 0, minor = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return "sm_" + std::to_string(major) + std::to_string(minor);
+}
+
+std::string nvrtc_version() {
+  int major = 0, minor = 0;
+  nvrtcVersion(&major, &minor);
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+struct Loaded {
+  std::mutex mutex;
+  std::map<std::string, CUmodule> modules;
+  std::string arch[64];
+};
+Loaded& loaded() {
+  static Loaded* l = new Loaded;
+  return *l;
+}
+
+}  // namespace
+
+std::string_view embedded_text(std::string_view name) {
+  for (const Text& t : texts)
+    if (t.name == name) return t.text;
+  fail(ErrorKind::Internal, "cuda: no embedded text ", std::string(name));
+}
+
+std::string compile(const std::string& source, const std::string& arch) {
+  nvrtcProgram program = nullptr;
+  LIBRARY_CHECK("NVRTC", nvrtcCreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr,
+                                            nullptr));
+  const std::string arch_option = "-arch=" + arch;
+  const char* options[] = {arch_option.c_str(), "-default-device", "--std=c++20", "-w"};
+  const nvrtcResult status =
+      nvrtcCompileProgram(program, sizeof(options) / sizeof(options[0]), options);
+  std::string result;
+  size_t bytes = 0;
+  if (status == NVRTC_SUCCESS) {
+    nvrtcGetCUBINSize(program, &bytes);
+    result.resize(bytes);
+    nvrtcGetCUBIN(program, result.data());
+  } else {
+    nvrtcGetProgramLogSize(program, &bytes);
+    result.resize(bytes);
+    nvrtcGetProgramLog(program, result.data());
+  }
+  nvrtcDestroyProgram(&program);
+  if (status != NVRTC_SUCCESS)
+    fail(ErrorKind::Internal, launching_op(), ": NVRTC error ", static_cast<int>(status), " for ",
+         arch, ": ", result);
+  return result;
+}
+
+CUfunction load_kernel(const std::string& source, const char* entry) {
+  bind_context();
+  Loaded& l = loaded();
+  std::lock_guard lock(l.mutex);
+  const int device = current_device();
+  std::string& arch = l.arch[device];
+  if (arch.empty()) arch = architecture(device);
+  const std::string key = hash_text(source + "|" + arch + "|" + nvrtc_version());
+  CUmodule& module = l.modules[key + "-" + std::to_string(device)];
+  if (!module) {
+    std::optional<std::string> cubin = DiskCache::standard().get(key);
+    if (cubin && driver().load_module(&module, cubin->data()) != CUDA_SUCCESS) cubin.reset();
+    if (!cubin) {
+      cubin = compile(source, arch);
+      LIBRARY_CHECK("CUDA driver", driver().load_module(&module, cubin->data()));
+      DiskCache::standard().put(key, *cubin);
+    }
+  }
+  CUfunction function = nullptr;
+  LIBRARY_CHECK("CUDA driver", driver().get_function(&function, module, entry));
+  return function;
+}
+
+void launch_kernel(CUfunction kernel, unsigned blocks_x, unsigned blocks_y, unsigned threads_x,
+                   unsigned threads_y, void** args) {
+  bind_context();
+  LIBRARY_CHECK("CUDA driver", driver().launch(kernel, blocks_x, blocks_y, 1, threads_x, threads_y,
+                                               1, 0, current_stream(), args, nullptr));
+}
+
+}  // namespace cresset::cuda
