@@ -57,6 +57,14 @@ Scalar host_number(const Tensor& t) {
   });
 }
 
+// Whether every index is the same element: one number, possibly expanded.
+bool is_constant(const Tensor& t) {
+  if (t.numel() == 1) return true;
+  for (size_t d = 0; d < t.sizes().size(); ++d)
+    if (t.strides()[d] != 0 && t.sizes()[d] != 1) return false;
+  return t.numel() > 0;
+}
+
 void add_input(Job& job, int k, const Operand& o) {
   RowSpec& spec = job.spec;
   spec.used |= static_cast<uint8_t>(1 << k);
@@ -65,7 +73,7 @@ void add_input(Job& job, int k, const Operand& o) {
     const Tensor& t = o.tensor();
     spec.in[k] = t.dtype();
     job.args.in[k] = data_of(t);
-    if (t.numel() == 1) {
+    if (is_constant(t)) {
       spec.scalar |= static_cast<uint8_t>(1 << k);
       return;
     }
