@@ -33,7 +33,7 @@ namespace cresset::cuda {
 #undef TABLE
 
 void register_tables() {
-#define TABLE(type) cuda_kernels<type> = &cuda_table<type>();
+#define TABLE(type) *cuda_table_slot(#type) = &cuda_table<type>();
 #include "cuda/tables.def"
 #undef TABLE
 }

@@ -10,7 +10,10 @@ namespace cresset {
 template <class Kernels> const Kernels& cpu_kernels();
 
 /// The GPU's table, set when the CUDA library is opened.
-template <class Kernels> inline CRESSET_API const Kernels* cuda_kernels = nullptr;
+template <class Kernels> inline const Kernels* cuda_kernels = nullptr;
+/// The place of a family's table by its type's name, for the CUDA library: its own copy of
+/// cuda_kernels is another variable.
+CRESSET_API const void** cuda_table_slot(const char* kernels);
 
 /// Runs `member` of the family's table for `device`; on `meta` there is nothing to run.
 template <class Kernels, class... P, class... A>
