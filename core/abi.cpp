@@ -1,19 +1,33 @@
 // The C interface through which every host language calls the core.
 #include "core/abi.h"
 
+#include <algorithm>
 #include <limits>
 #include <new>
 
 #include "core/cpu/parallel.h"
 #include "core/dispatch/op.h"
+#include "core/dispatch/snapshot.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/device_runtime.h"
 
 struct cresset_env {
   cresset::HandleTable handles;
+  /// Of each open scope: bytes allocated, and allocated since the sweep, when it began.
+  struct Mark {
+    int64_t allocated, since_sweep;
+  };
+  std::vector<Mark> marks;
 };
 
 namespace {
+
+// Lifts the listed handles out of scope `from`; what was in no such scope is marked by -1.
+void lift(cresset_env* env, double* slots, uint32_t from) {
+  size_t count = static_cast<size_t>(slots[0]);
+  for (size_t i = 1; i <= count; ++i)
+    if (!env->handles.lift(static_cast<int64_t>(slots[i]), from)) slots[i] = -1;
+}
 
 thread_local std::string last_error;
 
@@ -74,16 +88,54 @@ const char* cresset_schemas() {
   return text.c_str();
 }
 
-void cresset_free(cresset_env* env, uint32_t id) { env->handles.remove(id); }
+void cresset_free(cresset_env* env, double id) { env->handles.remove(static_cast<int64_t>(id)); }
 int64_t cresset_live(cresset_env* env) { return static_cast<int64_t>(env->handles.live()); }
+
+uint32_t cresset_scope_begin(cresset_env* env) {
+  env->marks.push_back({cresset::cpu_allocated(), cresset::cpu_allocated_since_sweep()});
+  return env->handles.open_scope();
+}
+
+void cresset_scope_end(cresset_env* env, uint32_t depth, double* slots) {
+  if (depth == 0 || depth > env->marks.size()) return;
+  lift(env, slots, depth);
+  env->handles.close_scope(depth);
+  // What the scope freed is not garbage for the next sweep.
+  cresset_env::Mark mark = env->marks[depth - 1];
+  env->marks.resize(depth - 1);
+  int64_t stayed = std::max<int64_t>(cresset::cpu_allocated() - mark.allocated, 0);
+  int64_t since = cresset::cpu_allocated_since_sweep();
+  cresset::cpu_mark_sweep(std::min(since, mark.since_sweep + stayed));
+}
+
+int32_t cresset_scope_of(cresset_env* env, double id) {
+  return id < 0 ? -1 : env->handles.scope_of(static_cast<int64_t>(id));
+}
+
+void cresset_keep(cresset_env* env, double* slots) { lift(env, slots, 1); }
+
+const double* cresset_scope_ids(cresset_env* env, uint32_t depth, uint32_t* count) {
+  thread_local std::vector<double> ids;
+  std::vector<int64_t> found = env->handles.scope_ids(depth);
+  ids.assign(found.begin(), found.end());
+  *count = static_cast<uint32_t>(ids.size());
+  return ids.data();
+}
+
+const char* cresset_snapshot(cresset_env* env) {
+  thread_local std::string text;
+  text = cresset::snapshot_json(env->handles);
+  return text.c_str();
+}
+
 uint32_t cresset_frame_capacity() { return static_cast<uint32_t>(cresset::frame_capacity); }
 
-void* cresset_data(cresset_env* env, uint32_t id, size_t* bytes) {
+void* cresset_data(cresset_env* env, double id, size_t* bytes) {
   void* data = nullptr;
   int32_t status = guarded("data", [&] {
     using namespace cresset;
-    const Tensor* t = env->handles.find(id);
-    CHECK(t, Value, "data: the tensor has been disposed");
+    const Tensor* t = env->handles.find(static_cast<int64_t>(id));
+    CHECK(t, Value, "data: the tensor has been freed");
     CHECK(t->device().is_cpu(), Device, "data: expected a tensor on cpu, got one on ", t->device());
     CHECK(t->is_contiguous(), Value, "data: expected a contiguous tensor");
     *bytes = static_cast<size_t>(t->numel()) * itemsize(t->dtype());

@@ -25,14 +25,31 @@ uint32_t cresset_roll_hash(void);
 /// All schemas as JSON; valid until the next call on this thread.
 const char* cresset_schemas(void);
 
-/// Forgets the host's handle; the tensor lives on while anything else holds it.
-void cresset_free(cresset_env*, uint32_t id);
+/// Forgets the host's handle; the tensor lives on while anything else holds it. Harmless for an id
+/// that is free already, for ever: ids are not used twice.
+void cresset_free(cresset_env*, double id);
 int64_t cresset_live(cresset_env*);
+
+/// Opens a scope and returns its depth, 1 for the outermost; new handles belong to the innermost.
+uint32_t cresset_scope_begin(cresset_env*);
+/// Ends the scope of this depth and those inside it: frees their handles. The frame lists the
+/// survivors (count, then ids), which move to the scope around; it comes back with -1 in place of
+/// those that were of no ended scope.
+void cresset_scope_end(cresset_env*, uint32_t depth, double* slots);
+/// Depth of the scope that will free the handle: 0 for none, -1 for a handle that is free.
+int32_t cresset_scope_of(cresset_env*, double id);
+/// Takes the handles that the frame lists out of every scope; -1 comes back for those in none.
+void cresset_keep(cresset_env*, double* slots);
+/// The handles of the scope of this depth and of those inside it; valid until the next call.
+const double* cresset_scope_ids(cresset_env*, uint32_t depth, uint32_t* count);
+/// All live handles as JSON: dtype, shape, bytes, storage of each; valid until the next call.
+const char* cresset_snapshot(cresset_env*);
+
 /// Doubles that a frame must have at least.
 uint32_t cresset_frame_capacity(void);
 
 /// The tensor's bytes, contiguous CPU tensors only; null with an error otherwise.
-void* cresset_data(cresset_env*, uint32_t id, size_t* bytes);
+void* cresset_data(cresset_env*, double id, size_t* bytes);
 
 /// Memory counters of the CPU allocator, in bytes.
 typedef struct {

@@ -16,9 +16,9 @@ constexpr size_t max_young = 4096;
 
 /// A tensor id and the weak reference to the JavaScript object that holds it.
 struct Held {
-  uint32_t id;
-  uint8_t age;
+  double id;
   napi_ref ref;
+  uint8_t age;
 };
 
 /// State of one JavaScript realm (main thread or worker).
@@ -28,6 +28,7 @@ struct Realm {
   double* frame = nullptr;
   napi_ref frame_ref = nullptr, make_error = nullptr, gc_minor = nullptr, gc_full = nullptr;
   std::vector<Held> young, old;
+  std::vector<size_t> scopes;  // of each open scope: its handles without a weak reference
   double budget = default_budget, floor = default_budget;
   bool collecting = false;
   std::chrono::steady_clock::time_point last_sweep = {};
@@ -167,11 +168,19 @@ int32_t reclaim(int32_t attempt) {
 
 // ---- calls
 
-bool adopt_into(Realm& r, uint32_t id, napi_value object) {
-  napi_ref ref;
-  if (napi_create_reference(r.env, object, 0, &ref) != napi_ok) return false;
-  r.young.push_back({id, 0, ref});
+// The first handles of a scope need no weak reference: its end frees them. The later ones of a long
+// scope have one, so that it runs in bounded memory as well.
+inline bool left_to_scope(Realm& r) {
+  if (r.scopes.empty()) return false;
+  size_t& count = r.scopes.back();
+  if (count == max_young) return false;
+  count = cresset_bytes_since_sweep() < r.floor / 4 ? count + 1 : max_young;
   return true;
+}
+
+void hold(Realm& r, double id, napi_value object) {
+  napi_ref ref;
+  if (napi_create_reference(r.env, object, 0, &ref) == napi_ok) r.young.push_back({id, ref, 0});
 }
 
 int32_t invoke(Realm& r, napi_value op_value) {
@@ -201,20 +210,21 @@ napi_value call_into(napi_env env, napi_callback_info info) {
   napi_value argv[2];
   napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
   if (invoke(r, argv[0]) != 0) return nullptr;
-  adopt_into(r, static_cast<uint32_t>(r.frame[1]), argv[1]);
+  if (!left_to_scope(r)) hold(r, r.frame[1], argv[1]);
   poll(r);
   return nullptr;
 }
 
-/// adopt(id, object): ties a result id to the object that holds it from now on.
+/// adopt(id, object): ties an id to the object that holds it from now on.
 napi_value adopt(napi_env env, napi_callback_info info) {
   Realm& r = realm_of(env);
   size_t argc = 2;
   napi_value argv[2];
-  uint32_t id = 0;
+  double id = -1;
   napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_uint32(env, argv[0], &id);
-  adopt_into(r, id, argv[1]);
+  napi_get_value_double(env, argv[0], &id);
+  bool scoped = cresset_scope_of(r.core, id) > 0;
+  if (!scoped || !left_to_scope(r)) hold(r, id, argv[1]);
   return nullptr;
 }
 
@@ -223,9 +233,9 @@ napi_value free_handle(napi_env env, napi_callback_info info) {
   Realm& r = realm_of(env);
   size_t argc = 1;
   napi_value argv[1];
-  uint32_t id = 0;
+  double id = -1;
   napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_uint32(env, argv[0], &id);
+  napi_get_value_double(env, argv[0], &id);
   cresset_free(r.core, id);
   return nullptr;
 }
@@ -234,9 +244,9 @@ napi_value free_handle(napi_env env, napi_callback_info info) {
 bool two_buffers(Realm& r, napi_callback_info info, void** tensor, void** array, size_t* bytes) {
   size_t argc = 2;
   napi_value argv[2];
-  uint32_t id = 0;
+  double id = -1;
   napi_get_cb_info(r.env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_uint32(r.env, argv[0], &id);
+  napi_get_value_double(r.env, argv[0], &id);
   *tensor = cresset_data(r.core, id, bytes);
   if (!*tensor && *bytes) {
     throw_status(r, 5);
@@ -268,6 +278,73 @@ napi_value write(napi_env env, napi_callback_info info) {
   size_t bytes = 0;
   if (two_buffers(r, info, &tensor, &array, &bytes) && bytes) std::memcpy(tensor, array, bytes);
   return nullptr;
+}
+
+napi_value numbers(napi_env env, const double* values, size_t count) {
+  napi_value list;
+  napi_create_array_with_length(env, count, &list);
+  for (uint32_t i = 0; i < count; ++i) {
+    napi_value v;
+    napi_create_double(env, values[i], &v);
+    napi_set_element(env, list, i, v);
+  }
+  return list;
+}
+
+// ---- scopes
+
+/// beginScope(): its depth.
+napi_value begin_scope(napi_env env, napi_callback_info) {
+  Realm& r = realm_of(env);
+  r.scopes.push_back(0);
+  napi_value depth;
+  napi_create_uint32(env, cresset_scope_begin(r.core), &depth);
+  return depth;
+}
+
+// The scope depth given as the only argument; 0 if it is not that of an open scope.
+uint32_t depth_argument(Realm& r, napi_callback_info info) {
+  size_t argc = 1;
+  napi_value argv[1];
+  uint32_t depth = 0;
+  napi_get_cb_info(r.env, info, &argc, argv, nullptr, nullptr);
+  napi_get_value_uint32(r.env, argv[0], &depth);
+  return depth <= r.scopes.size() ? depth : 0;
+}
+
+/// endScope(depth): the frame lists the survivors and comes back as cresset_scope_end says.
+napi_value end_scope(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  uint32_t depth = depth_argument(r, info);
+  if (depth == 0) return nullptr;
+  cresset_scope_end(r.core, depth, r.frame);
+  r.scopes.resize(depth - 1);
+  return nullptr;
+}
+
+/// keep(): takes the handles that the frame lists out of every scope.
+napi_value keep(napi_env env, napi_callback_info) {
+  Realm& r = realm_of(env);
+  cresset_keep(r.core, r.frame);
+  return nullptr;
+}
+
+napi_value scope_ids(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env);
+  uint32_t depth = depth_argument(r, info), count = 0;
+  const double* ids = depth ? cresset_scope_ids(r.core, depth, &count) : nullptr;
+  return numbers(env, ids, count);
+}
+
+/// scopeOf(id): the depth of its scope, 0 for none, -1 for a freed handle.
+napi_value scope_of(napi_env env, napi_callback_info info) {
+  size_t argc = 1;
+  napi_value argv[1], result;
+  double id = -1;
+  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  napi_get_value_double(env, argv[0], &id);
+  napi_create_int32(env, cresset_scope_of(realm_of(env).core, id), &result);
+  return result;
 }
 
 // ---- settings and counters
@@ -307,7 +384,8 @@ napi_value set_hooks(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-/// collect(full): sweeps now. hint(): sweeps when a quarter of the least budget has gone.
+/// collect(full): sweeps now. hint(): sweeps when a quarter of the least budget has gone, unless
+/// a scope is about to free most of it.
 napi_value collect_now(napi_env env, napi_callback_info info) {
   Realm& r = realm_of(env);
   size_t argc = 1;
@@ -321,7 +399,7 @@ napi_value collect_now(napi_env env, napi_callback_info info) {
 
 napi_value hint(napi_env env, napi_callback_info) {
   Realm& r = realm_of(env);
-  if (cresset_bytes_since_sweep() >= r.floor / 4) collect(r, false);
+  if (r.scopes.empty() && cresset_bytes_since_sweep() >= r.floor / 4) collect(r, false);
   return nullptr;
 }
 
@@ -349,15 +427,9 @@ napi_value stats(napi_env env, napi_callback_info) {
                      r.budget,
                      static_cast<double>(cresset_live(r.core)),
                      static_cast<double>(r.minor_collections),
-                     static_cast<double>(r.full_collections)};
-  napi_value list;
-  napi_create_array(env, &list);
-  for (uint32_t i = 0; i < sizeof(values) / sizeof(double); ++i) {
-    napi_value v;
-    napi_create_double(env, values[i], &v);
-    napi_set_element(env, list, i, v);
-  }
-  return list;
+                     static_cast<double>(r.full_collections),
+                     m.since_sweep};
+  return numbers(env, values, sizeof(values) / sizeof(double));
 }
 
 napi_value empty_cache(napi_env, napi_callback_info) {
@@ -396,6 +468,9 @@ napi_value text(napi_env env, const char* s) {
   napi_create_string_utf8(env, s, NAPI_AUTO_LENGTH, &result);
   return result;
 }
+napi_value snapshot(napi_env env, napi_callback_info) {
+  return text(env, cresset_snapshot(realm_of(env).core));
+}
 napi_value schemas(napi_env env, napi_callback_info) { return text(env, cresset_schemas()); }
 napi_value build_info(napi_env env, napi_callback_info) { return text(env, cresset_build_info()); }
 
@@ -429,6 +504,12 @@ NAPI_MODULE_INIT() {
                    {"callInto", call_into},
                    {"adopt", adopt},
                    {"free", free_handle},
+                   {"beginScope", begin_scope},
+                   {"endScope", end_scope},
+                   {"keep", keep},
+                   {"scopeIds", scope_ids},
+                   {"scopeOf", scope_of},
+                   {"snapshot", snapshot},
                    {"read", read},
                    {"write", write},
                    {"setFrame", set_frame},

@@ -30,8 +30,9 @@ class Frame {
 
   Tensor tensor() { return tensor_of(next()); }
   Tensor tensor_of(double id) {
-    const Tensor* t = id >= 0 ? handles_.find(static_cast<uint32_t>(id)) : nullptr;
-    CHECK(t, Value, op_, ": a tensor argument has been disposed");
+    const Tensor* t = id >= 0 ? handles_.find(static_cast<int64_t>(id)) : nullptr;
+    CHECK(t, Value, op_, ": a tensor argument has been freed: it was disposed, or made inside a ",
+          "tidy that has ended; return it from the tidy or keep() it");
     if (!any_) {
       any_ = true;
       device_ = t->device();

@@ -157,6 +157,7 @@ bool reclaim_memory(int attempt) {
 }
 
 int64_t cpu_allocated_since_sweep() noexcept { return cache().since_sweep; }
-void cpu_mark_sweep() noexcept { cache().since_sweep = 0; }
+void cpu_mark_sweep(int64_t bytes) noexcept { cache().since_sweep = bytes; }
+int64_t cpu_allocated() noexcept { return cache().stats.allocated; }
 
 }  // namespace cresset

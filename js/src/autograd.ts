@@ -1,4 +1,5 @@
 // torch.autograd: backward, grad, gradient modes and a view of the recorded graph.
+import "./dispose_symbol.js";
 import { AutogradError } from "./errors.js";
 import * as ops from "./ops.gen.js";
 import type { Tensor } from "./tensor.js";

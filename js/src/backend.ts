@@ -7,6 +7,17 @@ export interface Backend {
   callInto(op: number, out: object): void;
   adopt(id: number, holder: object): void;
   free(id: number): void;
+  /** Opens a scope; its depth. */
+  beginScope(): number;
+  /** Ends a scope; the frame lists the survivors, and then those of them that moved outwards. */
+  endScope(depth: number): void;
+  /** Takes the handles that the frame lists out of every scope. */
+  keep(): void;
+  scopeIds(depth: number): number[];
+  /** Depth of a handle's scope; 0 for none, -1 for a freed handle. */
+  scopeOf(id: number): number;
+  /** The live handles as JSON. */
+  snapshot(): string;
   read(id: number, bytes: Uint8Array): void;
   write(id: number, bytes: Uint8Array): void;
   /**

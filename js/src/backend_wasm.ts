@@ -10,6 +10,8 @@ export type CollectNow = () => void;
 const defaultBudget = 128 * 1024 * 1024;
 /** Handles that may come up between two sweeps. */
 const mostYoung = 65536;
+/** Handles of a scope that no WeakRef watches. */
+const mostUnwatched = 4096;
 /** Room for the counters of cresset_memory_stats, and for one length. */
 const scratchBytes = 6 * 8;
 
@@ -26,6 +28,8 @@ export class WasmBackend implements Backend {
   private readonly ids: number[] = [];
   /** How many of them the last sweep left. */
   private survivors = 0;
+  /** Of each open scope: its handles that no WeakRef watches. */
+  private readonly scopes: number[] = [];
   private view = new Float64Array(0);
   private frameAt = 0;
   private moved: (frame: Float64Array) => void = () => {};
@@ -69,17 +73,56 @@ export class WasmBackend implements Backend {
   callInto(op: number, out: object): void {
     const status = this.invoke(this.env, op, this.frameAt);
     if (status !== 0) this.fail(status);
-    this.adopt(this.view[1]!, out);
+    if (!this.leftToScope()) this.watch(this.view[1]!, out);
     if (this.collectNow) this.poll(this.collectNow);
   }
 
   adopt(id: number, holder: object): void {
+    const scoped = this.core.exports.cresset_scope_of(this.env, id) > 0;
+    if (!scoped || !this.leftToScope()) this.watch(id, holder);
+  }
+
+  private watch(id: number, holder: object): void {
     this.holders.push(new WeakRef(holder));
     this.ids.push(id);
   }
 
   free(id: number): void {
     this.core.exports.cresset_free(this.env, id);
+  }
+
+  // ---- scopes
+
+  /** The first handles of a scope need no WeakRef: its end frees them. */
+  private leftToScope(): boolean {
+    const at = this.scopes.length - 1;
+    if (at < 0 || this.scopes[at] === mostUnwatched) return false;
+    const small = this.core.exports.cresset_bytes_since_sweep() < this.floor / 4;
+    this.scopes[at] = small ? this.scopes[at]! + 1 : mostUnwatched;
+    return true;
+  }
+
+  beginScope(): number {
+    this.scopes.push(0);
+    return this.core.exports.cresset_scope_begin(this.env);
+  }
+  endScope(depth: number): void {
+    this.core.exports.cresset_scope_end(this.env, depth, this.frameAt);
+    this.scopes.length = depth - 1;
+  }
+  keep(): void {
+    this.core.exports.cresset_keep(this.env, this.frameAt);
+  }
+  scopeIds(depth: number): number[] {
+    const at = this.core.exports.cresset_scope_ids(this.env, depth, this.scratch) >>> 0;
+    const count = this.lengthAtScratch();
+    return Array.from(new Float64Array(this.core.memory.buffer, at, count));
+  }
+  scopeOf(id: number): number {
+    return this.core.exports.cresset_scope_of(this.env, id);
+  }
+  snapshot(): string {
+    return this.core.text(this.core.exports.cresset_snapshot(this.env));
   }
 
   private fail(status: number): never {
@@ -206,9 +249,9 @@ export class WasmBackend implements Backend {
     return new Float64Array(this.core.view(this.scratch, scratchBytes).slice().buffer);
   }
   stats(): number[] {
-    const [allocated, reserved, peak, allocations, hits] = this.counters();
+    const [allocated, reserved, peak, allocations, hits, sinceSweep] = this.counters();
     const live = Number(this.core.exports.cresset_live(this.env));
-    const counts = [this.budget, live, 0, this.collections];
+    const counts = [this.budget, live, 0, this.collections, sinceSweep!];
     return [allocated!, reserved!, peak!, allocations!, hits!, ...counts];
   }
   emptyCache(): void {

@@ -248,11 +248,19 @@ export function text(p: number, x: unknown, op: string, name: string): number {
 
 // ---- results
 
+let observer: ((made: Tensor) => void) | null = null;
+
+/** Has `watch` told of every tensor that an operator makes; null ends that. */
+export function observe(watch: ((made: Tensor) => void) | null): void {
+  observer = watch;
+}
+
 /** Calls an operator whose result is one tensor. */
 export function one(op: number): Tensor {
   const out = new Tensor();
   backend.callInto(op, out);
   out._id = f[1]!;
+  if (observer !== null) observer(out);
   return out;
 }
 
@@ -266,6 +274,7 @@ function adopt(handle: number): Tensor {
   const t = new Tensor();
   t._id = handle;
   backend.adopt(handle, t);
+  if (observer !== null) observer(t);
   return t;
 }
 

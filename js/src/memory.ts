@@ -1,6 +1,9 @@
 // torch.memory: what is held, and the settings of the memory policy.
 import { backend } from "./backend.js";
 
+export { record, snapshot, summary } from "./memory_report.js";
+export type { SummaryOptions, TensorRecord } from "./memory_report.js";
+
 export interface MemoryStats {
   /** Bytes in live tensors. */
   allocated: number;
@@ -17,32 +20,30 @@ export interface MemoryStats {
   tensors: number;
   minorCollections: number;
   fullCollections: number;
+  /** Bytes allocated since the last sweep. */
+  sinceSweep: number;
 }
+
+// In the order in which a core lists them.
+const counters = [
+  "allocated",
+  "reserved",
+  "peakAllocated",
+  "allocations",
+  "cacheHits",
+  "budget",
+  "tensors",
+  "minorCollections",
+  "fullCollections",
+  "sinceSweep",
+] as const satisfies readonly (keyof MemoryStats)[];
 
 /** Counters of the CPU allocator and of the sweeps. */
 export function stats(): MemoryStats {
-  const [
-    allocated,
-    reserved,
-    peakAllocated,
-    allocations,
-    cacheHits,
-    budget,
-    tensors,
-    minorCollections,
-    fullCollections,
-  ] = backend.stats() as [number, number, number, number, number, number, number, number, number];
-  return {
-    allocated,
-    reserved,
-    peakAllocated,
-    allocations,
-    cacheHits,
-    budget,
-    tensors,
-    minorCollections,
-    fullCollections,
-  };
+  const values = backend.stats();
+  return Object.fromEntries(
+    counters.map((name, i) => [name, values[i] ?? 0]),
+  ) as unknown as MemoryStats;
 }
 
 /** Frees what is unreachable now; `full` also looks at old objects. */

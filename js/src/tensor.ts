@@ -1,4 +1,5 @@
 // The Tensor class: what every tensor can tell and do beside the generated operators.
+import "./dispose_symbol.js";
 import { backward as runBackward, GradFn } from "./autograd.js";
 import { backend } from "./backend.js";
 import { to as castTo, type ToOptions } from "./casts.js";
@@ -19,7 +20,7 @@ import { readIndex, writeIndex, type Index } from "./indexing.js";
 
 /** A tensor: an n-dimensional array of one dtype on one device. */
 export class Tensor {
-  /** Handle in the core; -1 when disposed. Never keep it across a native call. */
+  /** Handle in the core, a whole number; -1 when disposed. Never keep it across a native call. */
   _id = -1;
 
   // ---- what it is
@@ -218,7 +219,10 @@ export class Tensor {
 
   // ---- memory
 
-  /** Frees the memory now instead of at the next collection. Harmless when repeated. */
+  /**
+   * Frees the memory now instead of at the next collection, unless a view or a graph uses it.
+   * Harmless when repeated. With `using t = ...` the end of the block does it.
+   */
   dispose(): void {
     if (this._id < 0) return;
     backend.free(this._id);
@@ -227,8 +231,9 @@ export class Tensor {
   [Symbol.dispose](): void {
     this.dispose();
   }
+  /** Whether the tensor has been freed, by dispose() or by the end of its tidy. */
   get isDisposed(): boolean {
-    return this._id < 0;
+    return this._id < 0 || backend.scopeOf(this._id) < 0;
   }
 }
 

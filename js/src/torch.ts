@@ -127,6 +127,7 @@ export {
 } from "./aliases.js";
 export { init } from "./backend.js";
 export type { InitOptions } from "./backend.js";
+export { dispose, keep, tidy } from "./tidy.js";
 export * as memory from "./memory.js";
 export { conv1d, conv2d, conv3d, maxPool1d, maxPool2d, maxPool3d } from "./nn/functional_conv.js";
 export { adaptiveAvgPool1d, adaptiveMaxPool1d } from "./nn/functional_pool.js";

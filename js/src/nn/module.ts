@@ -5,6 +5,7 @@ import { float16, float32, float64, bfloat16 } from "../dtype.js";
 import { NotImplementedError, TypeError_, ValueError } from "../errors.js";
 import * as ops from "../ops.gen.js";
 import { Tensor, type ToOptions } from "../tensor.js";
+import { keep } from "../tidy.js";
 import { Buffer, Parameter } from "./parameter.js";
 import { loadInto, type LoadOptions, type LoadResult, type StateDict } from "./state.js";
 
@@ -165,6 +166,14 @@ export abstract class Module<Args extends unknown[] = [Tensor], Out = Tensor> {
   /** Makes `tensor` a field that is part of the state without being trained. */
   registerBuffer(name: string, tensor: Tensor | null, persistent = true): void {
     this.register("registerBuffer", name, tensor);
+    let held = keep(tensor);
+    // What is assigned later is the module's as well: no tidy frees it.
+    Object.defineProperty(this, name, {
+      enumerable: true,
+      configurable: true,
+      get: () => held,
+      set: (value: Tensor | null) => (held = keep(value)),
+    });
     if (this._buffers === noBuffers) this._buffers = new Map();
     this._buffers.set(this._stateNames[name] ?? name, persistent);
   }

@@ -2,11 +2,13 @@
 import * as ops from "../ops.gen.js";
 import { formatTensor } from "../print_tensor.js";
 import { Tensor } from "../tensor.js";
+import { keep } from "../tidy.js";
 
-// A tensor object over the memory of `data`, of another class and without history.
+// A tensor object over the memory of `data`, of another class and without history; no tidy frees
+// it.
 function owned(data: Tensor | undefined, prototype: object): Tensor {
   const t = ops.detach(data ?? ops.empty([0]));
-  return Object.setPrototypeOf(t, prototype) as Tensor;
+  return keep(Object.setPrototypeOf(t, prototype) as Tensor);
 }
 
 /** A tensor that a module trains: assigned to a field of a module, it is one of parameters(). */

@@ -1,6 +1,5 @@
 // optim.LBFGS: a quasi-Newton method that calls the closure several times per step.
 import { enableGrad, noGrad } from "../autograd.js";
-import { backend } from "../backend.js";
 import { NotImplementedError, TypeError_, ValueError } from "../errors.js";
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
@@ -69,7 +68,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     }
     const first = enableGrad(closure);
     noGrad(() => this.iterate(() => enableGrad(closure), Number(first.item())));
-    backend.hint();
+    this.finishStep();
     return first;
   }
 

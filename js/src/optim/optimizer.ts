@@ -5,6 +5,7 @@ import { describe, FloatScalar } from "../dtype.js";
 import { ShapeError, TypeError_, ValueError } from "../errors.js";
 import * as ops from "../ops.gen.js";
 import { Tensor } from "../tensor.js";
+import { inTidy, keepAll } from "../tidy.js";
 import { checkNames, isOptions } from "../frame.js";
 import { py } from "../nn/bind.js";
 
@@ -107,9 +108,26 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
     noGrad(() => {
       for (const group of this.paramGroups) this.update(group);
     });
+    this.finishStep();
+    return loss;
+  }
+  /** Every step() ends with this. */
+  protected finishStep(): void {
+    if (inTidy()) this.keepState();
     // A step is over: most of what it allocated is garbage now.
     backend.hint();
-    return loss;
+  }
+  // A step may have made its state anew inside a tidy, which must not free it.
+  private keepState(): void {
+    const tensors: Tensor[] = [];
+    for (const held of this.state.values()) {
+      for (const key in held) {
+        const value = held[key];
+        if (value instanceof Tensor) tensors.push(value);
+        else if (Array.isArray(value)) tensors.push(...value.filter((x) => x instanceof Tensor));
+      }
+    }
+    keepAll(tensors);
   }
   protected abstract update(group: ParamGroup<Options>): void;
 
@@ -173,6 +191,7 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
       state.set(param, copyState(name, param, held));
     }
     this.state = state;
+    if (inTidy()) this.keepState();
     this.paramGroups = this.paramGroups.map((group, i) => {
       const options = structuredClone(renamed({ ...groups[i], params: [] }, camelCase));
       return { ...group, ...options, params: group.params };

@@ -18,6 +18,12 @@ export interface CoreExports {
   cresset_schemas(): number;
   cresset_free(env: number, id: number): void;
   cresset_live(env: number): bigint;
+  cresset_scope_begin(env: number): number;
+  cresset_scope_end(env: number, depth: number, frame: number): void;
+  cresset_scope_of(env: number, id: number): number;
+  cresset_keep(env: number, frame: number): void;
+  cresset_scope_ids(env: number, depth: number, count: number): number;
+  cresset_snapshot(env: number): number;
   cresset_frame_capacity(): number;
   cresset_data(env: number, id: number, bytes: number): number;
   cresset_memory_stats(out: number): void;
