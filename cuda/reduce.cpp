@@ -209,7 +209,8 @@ Grid choose_columns(Job& job, const Plan& plan, int widest) {
 }
 
 bool fits_32_bits(const Plan& plan) {
-  constexpr int64_t limit = std::numeric_limits<int32_t>::max();
+  // Loops step a little beyond the end.
+  constexpr int64_t limit = std::numeric_limits<int32_t>::max() - (1 << 16);
   return plan.outputs <= limit && plan.length <= limit &&
          plan.kept.reach() + plan.red.reach() <= limit;
 }

@@ -49,12 +49,20 @@ function toOptions(args: readonly unknown[]): ToOptions {
   return out;
 }
 
+// Plain "cuda" may turn out to be where the tensor is already: then it is itself.
+function moved(t: Tensor, device: Device): Tensor {
+  const there = ops._toDevice(t, device);
+  if (device.index !== null || !t.isCuda || !ops._sameTensor(t, there)) return there;
+  there.dispose();
+  return t;
+}
+
 /** The tensor with another dtype, device or memory format; itself when nothing changes. */
 export function to(self: Tensor, args: readonly unknown[]): Tensor {
   const o = toOptions(args);
   let t = self;
   const device = o.device == null ? null : dt.device(o.device);
-  if (device && device.code !== t.device.code) t = ops._toDevice(t, device);
+  if (device && device.code !== t.device.code) t = moved(t, device);
   const format = o.memoryFormat ?? null;
   const dtype = o.dtype ?? null;
   const sameDType = dtype === null || dtype === t.dtype;

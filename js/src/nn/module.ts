@@ -1,7 +1,7 @@
 // nn.Module: the base class of layers and models.
 import { noGrad } from "../autograd.js";
 import type { DeviceLike, DType } from "../dtype.js";
-import { float16, float32, float64, bfloat16 } from "../dtype.js";
+import { Device, float16, float32, float64, bfloat16 } from "../dtype.js";
 import { NotImplementedError, TypeError_, ValueError } from "../errors.js";
 import * as ops from "../ops.gen.js";
 import { Tensor, type ToOptions } from "../tensor.js";
@@ -244,6 +244,10 @@ export abstract class Module<Args extends unknown[] = [Tensor], Out = Tensor> {
   }
   cpu(): this {
     return this.to("cpu");
+  }
+  /** Moves parameters and buffers to a CUDA device: the current one, a number, or "cuda:1". */
+  cuda(device: DeviceLike | number = "cuda"): this {
+    return this.to(typeof device === "number" ? new Device("cuda", device) : device);
   }
   float(): this {
     return this.to(float32);
