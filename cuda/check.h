@@ -17,16 +17,17 @@ const char* launching_op() noexcept;
 
 }  // namespace cresset::cuda
 
-#define CUDA_CHECK(call)                                                                     \
-  do {                                                                                       \
-    const cudaError_t cuda_status_ = (call);                                                 \
-    if (cuda_status_ != cudaSuccess) [[unlikely]] ::cresset::cuda::fail_cuda(cuda_status_, #call); \
+#define CUDA_CHECK(call)                               \
+  do {                                                 \
+    const cudaError_t cuda_status_ = (call);           \
+    if (cuda_status_ != cudaSuccess) [[unlikely]]      \
+      ::cresset::cuda::fail_cuda(cuda_status_, #call); \
   } while (false)
 
 /// For cuBLAS, cuDNN, cuSOLVER, cuFFT, NVRTC and the driver, whose success is 0.
-#define LIBRARY_CHECK(library, call)                                                         \
-  do {                                                                                       \
-    const int library_status_ = static_cast<int>(call);                                      \
-    if (library_status_ != 0) [[unlikely]]                                                   \
-      ::cresset::cuda::fail_library(library, library_status_, #call);                        \
+#define LIBRARY_CHECK(library, call)                                  \
+  do {                                                                \
+    const int library_status_ = static_cast<int>(call);               \
+    if (library_status_ != 0) [[unlikely]]                            \
+      ::cresset::cuda::fail_library(library, library_status_, #call); \
   } while (false)

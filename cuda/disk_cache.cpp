@@ -45,8 +45,8 @@ void DiskCache::put(const std::string& key, std::string_view bytes) {
   std::error_code error;
   fs::create_directories(folder_, error);
   const fs::path path = fs::path(folder_) / key;
-  const fs::path draft = path.string() + ".tmp" + std::to_string(getpid()) + "-" +
-                         std::to_string(serial.fetch_add(1));
+  const fs::path draft =
+      path.string() + ".tmp" + std::to_string(getpid()) + "-" + std::to_string(serial.fetch_add(1));
   {
     std::ofstream file(draft, std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -84,7 +84,8 @@ void DiskCache::trim() {
     total += bytes;
   }
   if (total <= limit_) return;
-  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  std::sort(files.begin(), files.end(),
+            [](const File& a, const File& b) { return a.used < b.used; });
   for (const File& file : files) {
     if (total <= limit_ - limit_ / 8) break;
     if (fs::remove(file.path, error)) total -= file.bytes;

@@ -9,7 +9,8 @@
 namespace cresset::cuda {
 
 /// Files are written under another name and renamed, so that readers see whole files only. When the
-/// files exceed `limit` bytes, those unused for longest go. Failures of the file system mean misses.
+/// files exceed `limit` bytes, those unused for longest go. Failures of the file system mean
+/// misses.
 class DiskCache {
  public:
   DiskCache(std::string folder, int64_t limit) : folder_(std::move(folder)), limit_(limit) {}

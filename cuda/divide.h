@@ -9,10 +9,10 @@ namespace cresset::cuda {
 inline void set_magic(uint32_t divisor, uint32_t& magic, uint32_t& shift) {
   shift = 0;
   while (shift < 32 && (uint64_t{1} << shift) < divisor) ++shift;
-  magic = divisor == 0 ? 0
-                       : static_cast<uint32_t>(
-                             ((uint64_t{1} << 32) * ((uint64_t{1} << shift) - divisor)) / divisor +
-                             1);
+  magic = divisor == 0
+              ? 0
+              : static_cast<uint32_t>(
+                    ((uint64_t{1} << 32) * ((uint64_t{1} << shift) - divisor)) / divisor + 1);
 }
 
 }  // namespace cresset::cuda

@@ -26,7 +26,7 @@ template <class Index> struct Space {
   uint32_t magic[most_dims];  ///< with `shift`, divides a 32-bit number by sizes[d]
   uint32_t shift[most_dims];
   Index strides[most_inputs + 1][most_dims];  ///< the output's last
-  uint8_t splat[most_inputs];  ///< the input's innermost stride is 0
+  uint8_t splat[most_inputs];                 ///< the input's innermost stride is 0
 };
 
 }  // namespace cresset::cuda

@@ -91,8 +91,8 @@ std::string_view embedded_text(std::string_view name) {
 
 std::string compile(const std::string& source, const std::string& arch) {
   nvrtcProgram program = nullptr;
-  LIBRARY_CHECK("NVRTC", nvrtcCreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr,
-                                            nullptr));
+  LIBRARY_CHECK("NVRTC",
+                nvrtcCreateProgram(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr));
   const std::string arch_option = "-arch=" + arch;
   const char* options[] = {arch_option.c_str(), "-default-device", "--std=c++20", "-w"};
   const nvrtcResult status =

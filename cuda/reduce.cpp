@@ -158,8 +158,8 @@ template <class Index> void run_kernels(Job& job, const Plan& plan, Grid grid) {
   args.red = walk_of<Index>(plan.red, red_pack);
   Tensor partial;
   if (grid.splits > 1) {
-    const int64_t bytes = grid.splits * plan.outputs *
-                          static_cast<int64_t>(accumulator_bytes(program));
+    const int64_t bytes =
+        grid.splits * plan.outputs * static_cast<int64_t>(accumulator_bytes(program));
     partial = empty(Dims{bytes}, {DType::UInt8, job.x->device()});
     args.partial = data_of(partial);
   }

@@ -46,7 +46,8 @@ struct Writer {
   bool scalar(int k) const { return spec.scalar >> k & 1; }
 
   void types() {
-    text += "namespace cresset::cuda {\nusing V = " + std::string(compute_type(spec.compute)) + ";\n";
+    text +=
+        "namespace cresset::cuda {\nusing V = " + std::string(compute_type(spec.compute)) + ";\n";
     text += "using TOut = " + std::string(memory_type(spec.out)) + ";\n";
     for (int k = 0; k < most_inputs; ++k)
       if (used(k)) text += "using T" + number(k) + " = " + memory_type(spec.in[k]) + ";\n";
@@ -125,8 +126,9 @@ struct Writer {
                         : "p" + n + " = load_pack<N>(static_cast<const T" + n + "*>(args.in[" + n +
                               "]) + at);\n";
     }
-    text += "}\ninline void load(const RowArgs& args, const Space<Index>& space, const Index* "
-            "offsets) {\n";
+    text +=
+        "}\ninline void load(const RowArgs& args, const Space<Index>& space, const Index* "
+        "offsets) {\n";
     for (int k = 0; k < most_inputs; ++k) {
       if (!used(k)) continue;
       const std::string n = number(k);
@@ -135,12 +137,13 @@ struct Writer {
         continue;
       }
       text += "{ const T" + n + "* from = static_cast<const T" + n + "*>(args.in[" + n +
-              "]) + offsets[" + n + "];\nif (N > 1 && space.splat[" + n +
-              "]) { const T" + n + " e = *from; for (int j = 0; j < N; ++j) p" + n +
-              ".v[j] = e; } else p" + n + " = load_pack<N>(from); }\n";
+              "]) + offsets[" + n + "];\nif (N > 1 && space.splat[" + n + "]) { const T" + n +
+              " e = *from; for (int j = 0; j < N; ++j) p" + n + ".v[j] = e; } else p" + n +
+              " = load_pack<N>(from); }\n";
     }
-    text += "}\n};\ntemplate <int N> inline auto apply(const Row& row, const Inputs<N>& in, int j) "
-            "{\nreturn row.compute(";
+    text +=
+        "}\n};\ntemplate <int N> inline auto apply(const Row& row, const Inputs<N>& in, int j) "
+        "{\nreturn row.compute(";
     bool first = true;
     for (const int k : parameters()) {
       if (!first) text += ", ";
@@ -158,7 +161,8 @@ bool calls_special(const char* formula) {
   for (const char* name : special_names) {
     const size_t length = std::strlen(name);
     for (const char* p = std::strstr(formula, name); p; p = std::strstr(p + 1, name))
-      if ((p == formula || !is_identifier_char(p[-1])) && !is_identifier_char(p[length])) return true;
+      if ((p == formula || !is_identifier_char(p[-1])) && !is_identifier_char(p[length]))
+        return true;
   }
   return false;
 }
@@ -211,8 +215,7 @@ const char* compute_type(Compute compute) {
 bool needs_complex(const RowSpec& spec) {
   bool complex =
       spec.compute == Compute::C64 || spec.compute == Compute::C128 || is_complex(spec.out);
-  for (int k = 0; k < most_inputs; ++k)
-    complex |= (spec.used >> k & 1) && is_complex(spec.in[k]);
+  for (int k = 0; k < most_inputs; ++k) complex |= (spec.used >> k & 1) && is_complex(spec.in[k]);
   return complex;
 }
 

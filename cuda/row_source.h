@@ -13,13 +13,13 @@ enum class Layout : uint8_t { Flat, Strided32, Strided64 };
 
 /// Everything that a kernel is compiled for; equal keys mean equal kernels.
 struct RowSpec {
-  uint16_t row;             ///< a Row, or `copy_row`
-  int8_t derivative = -1;   ///< or -1 for the forward formula
+  uint16_t row;            ///< a Row, or `copy_row`
+  int8_t derivative = -1;  ///< or -1 for the forward formula
   Compute compute = Compute::F32;
   Layout layout = Layout::Flat;
-  uint8_t pack = 1;         ///< elements per item: 1, 2, 4 or 8
-  uint8_t used = 0;         ///< bit k: input k is read
-  uint8_t scalar = 0;       ///< bit k: input k is one element for all
+  uint8_t pack = 1;    ///< elements per item: 1, 2, 4 or 8
+  uint8_t used = 0;    ///< bit k: input k is read
+  uint8_t scalar = 0;  ///< bit k: input k is one element for all
   DType in[most_inputs] = {};
   DType out = DType::Float32;
 

@@ -112,8 +112,7 @@ int multiprocessors() {
   static int counts[max_cuda_devices] = {};
   int& count = counts[current_device()];
   if (count == 0)
-    CUDA_CHECK(
-        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, current_device()));
+    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, current_device()));
   return count;
 }
 

@@ -10,9 +10,7 @@
 
 namespace cresset::cuda {
 
-template <class Index> struct Offsets {
-  Index in, out;
-};
+template <class Index> struct Offsets { Index in, out; };
 
 /// The offsets of a linear item below 2^31 (32-bit walks) or any (64-bit walks).
 template <class Index>
@@ -38,8 +36,7 @@ __device__ inline Offsets<Index> locate(const Walk<Index>& walk, Index item) {
 }
 
 /// Sizes and strides, innermost first; at most reduce_dims of them.
-template <class Index>
-Walk<Index> make_walk(const Dims& sizes, const Dims& in, const Dims& out) {
+template <class Index> Walk<Index> make_walk(const Dims& sizes, const Dims& in, const Dims& out) {
   Walk<Index> w = {};
   w.rank = static_cast<int>(sizes.size());
   for (int d = 0; d < w.rank; ++d) {

@@ -9,8 +9,8 @@ namespace {
 
 // These move values themselves, or treat each tensor for itself.
 bool takes_several_devices(std::string_view op) {
-  constexpr std::string_view names[] = {"copy_",     "_backward",   "_grad",       "_same_tensor",
-                                        "_set_grad", "_index",      "index_put",   "_index_put_",
+  constexpr std::string_view names[] = {"copy_",      "_backward",  "_grad",       "_same_tensor",
+                                        "_set_grad",  "_index",     "index_put",   "_index_put_",
                                         "_set_data_", "_fused_sgd", "_fused_adam", "_zero_grads"};
   return std::ranges::find(names, op) != std::end(names);
 }

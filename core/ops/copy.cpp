@@ -79,12 +79,8 @@ Tensor empty_in_format(const char* op, const Tensor& x, Options o, std::optional
 
 void copy_same_dtype(const Tensor& src, const Tensor& dst) {
   int64_t size = static_cast<int64_t>(itemsize(dst.dtype()));
-  StridedCopy c{dst.device_data<char>(),
-                src.device_data<char>(),
-                dst.sizes(),
-                dst.strides(),
-                Dims(dst.sizes().size()),
-                size};
+  StridedCopy c{dst.device_data<char>(), src.device_data<char>(),  dst.sizes(),
+                dst.strides(),           Dims(dst.sizes().size()), size};
   int64_t lead = dst.dim() - src.dim();
   for (int64_t i = 0; i < src.dim(); ++i)
     c.from_strides[i + lead] = src.size(i) == 1 ? 0 : src.stride(i);

@@ -112,8 +112,7 @@ Bags bags_of(const Tensor& weight, const Tensor& input, const std::optional<Tens
   }
   CHECK(offsets->dim() == 1, Shape, "embedding_bag: expected 1-d offsets, got shape ",
         offsets->sizes());
-  Tensor o =
-      contiguous(on_host(checked_index("embedding_bag", weight, *offsets, n + 1, false)));
+  Tensor o = contiguous(on_host(checked_index("embedding_bag", weight, *offsets, n + 1, false)));
   const int64_t* start = o.data<int64_t>();
   int64_t given = o.numel();
   CHECK(given > 0 || !include_last, Value,

@@ -131,8 +131,7 @@ TensorList gradient(const Tensor& self, const std::vector<double>& spacing,
                     const TensorList& coordinates, const Dims& dims, int64_t edge_order) {
   CHECK(edge_order == 1 || edge_order == 2, Value, "gradient: expected edge_order 1 or 2, got ",
         edge_order);
-  CHECK(!self.is_meta(), NotImplemented, "gradient: not implemented for device ",
-        self.device());
+  CHECK(!self.is_meta(), NotImplemented, "gradient: not implemented for device ", self.device());
   Dims wrapped = wrap_dims("gradient", dims, self.dim(), false);
   CHECK(wrapped.size() == dims.size(), Value, "gradient: a dim appears twice in ", dims);
   size_t given = coordinates.empty() ? spacing.size() : coordinates.size();

@@ -152,9 +152,7 @@ void cpu_set_memory_limit(int64_t bytes) noexcept {
 
 void set_reclaim_hook(ReclaimHook hook) noexcept { cache().reclaim = hook; }
 
-bool reclaim_memory(int attempt) {
-  return cache().reclaim && cache().reclaim(attempt);
-}
+bool reclaim_memory(int attempt) { return cache().reclaim && cache().reclaim(attempt); }
 
 int64_t cpu_allocated_since_sweep() noexcept { return cache().since_sweep; }
 void cpu_mark_sweep(int64_t bytes) noexcept { cache().since_sweep = bytes; }

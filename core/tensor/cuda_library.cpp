@@ -62,10 +62,10 @@ CudaStatus check_driver(int* count) {
   if (status == 0) device_count(count);
   if (status == no_device || (status == 0 && *count == 0)) {
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-    return fail_probe(CudaStatus::NoGpu,
-                      visible ? std::string("no GPU is visible: CUDA_VISIBLE_DEVICES is \"") +
-                                    visible + "\""
-                              : "the NVIDIA driver finds no GPU");
+    return fail_probe(
+        CudaStatus::NoGpu,
+        visible ? std::string("no GPU is visible: CUDA_VISIBLE_DEVICES is \"") + visible + "\""
+                : "the NVIDIA driver finds no GPU");
   }
   if (status != 0)
     return fail_probe(CudaStatus::Failed, "the NVIDIA driver failed to start: cuInit gave error " +
@@ -88,9 +88,9 @@ CudaStatus open_library() {
   dlopen(own.c_str(), RTLD_NOLOAD | RTLD_NOW | RTLD_GLOBAL);
   if (l.path.empty()) l.path = own.substr(0, own.rfind('/') + 1) + "libcresset_cuda.so";
   if (access(l.path.c_str(), R_OK) != 0)
-    return fail_probe(CudaStatus::NotBuilt,
-                      "Cresset's CUDA library was not built or not installed (looked for " +
-                          l.path + ")");
+    return fail_probe(
+        CudaStatus::NotBuilt,
+        "Cresset's CUDA library was not built or not installed (looked for " + l.path + ")");
   l.handle = dlopen(l.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (l.handle) return CudaStatus::Ok;
   const char* message = dlerror();

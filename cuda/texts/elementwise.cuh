@@ -2,8 +2,7 @@
 // struct with load(params); T0.. and TOut, the memory types; Inputs<N> and apply(); PACK.
 namespace cresset::cuda {
 
-template <int N>
-__device__ inline void finish(const Row& row, const Inputs<N>& in, TOut* out) {
+template <int N> __device__ inline void finish(const Row& row, const Inputs<N>& in, TOut* out) {
   Pack<TOut, N> result;
 #pragma unroll
   for (int j = 0; j < N; ++j) result.v[j] = to_memory<TOut>(apply(row, in, j));
@@ -11,8 +10,7 @@ __device__ inline void finish(const Row& row, const Inputs<N>& in, TOut* out) {
 }
 
 #ifdef FLAT
-extern "C" __global__ void __launch_bounds__(256)
-    row_kernel(const __grid_constant__ RowArgs args) {
+extern "C" __global__ void __launch_bounds__(256) row_kernel(const __grid_constant__ RowArgs args) {
   constexpr int times = flat_times(PACK);
   const Row row = Row::load(args.params);
   TOut* out = static_cast<TOut*>(args.out);
@@ -28,6 +26,12 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 #pragma unroll 1
   for (int u = 0; u < times; ++u, at += step) {
+    if (at + PACK <= args.n) {
+      Inputs<PACK> whole;
+      whole.load(args, at);
+      finish<PACK>(row, whole, out + at);
+      continue;
+    }
 #pragma unroll 1
     for (int64_t i = at; i < args.n && i < at + PACK; ++i) {
       Inputs<1> one;
@@ -49,8 +53,9 @@ extern "C" __global__ void __launch_bounds__(256)
     Index quotient = 0;
     if (d + 1 < space.rank) {
       if constexpr (sizeof(Index) == 4)
-        quotient = (__umulhi(static_cast<uint32_t>(rest), space.magic[d]) +
-                    static_cast<uint32_t>(rest)) >> space.shift[d];
+        quotient =
+            (__umulhi(static_cast<uint32_t>(rest), space.magic[d]) + static_cast<uint32_t>(rest)) >>
+            space.shift[d];
       else
         quotient = rest / space.sizes[d];
     }

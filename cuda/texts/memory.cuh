@@ -84,9 +84,7 @@ template <class T, class V> __device__ inline T to_memory(V x) {
 template <class T> __device__ inline T to_memory(bool x) { return convert<T>(x ? 1 : 0); }
 
 /// N neighbouring elements, moved in accesses of up to 16 bytes.
-template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
-  T v[N];
-};
+template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
 template <int N, class T> __device__ inline Pack<T, N> load_pack(const T* p) {
   return *reinterpret_cast<const Pack<T, N>*>(p);
 }

@@ -59,9 +59,7 @@ struct ProdFold {
 
 #ifdef LARGEST
 constexpr bool largest = LARGEST;
-template <class X> __device__ inline bool goes_before(X a, X b) {
-  return largest ? a > b : a < b;
-}
+template <class X> __device__ inline bool goes_before(X a, X b) { return largest ? a > b : a < b; }
 struct ExtremeFold {
   using Acc = V;
   static __device__ Acc identity() {
@@ -91,10 +89,10 @@ struct ArgFold {
   template <class A> static __device__ void merge(Acc& acc, Acc o, const A&) {
     if (o.at < 0) return;
     const bool nan = o.value != o.value, had_nan = acc.value != acc.value;
-    const bool wins = acc.at < 0              ? true
-                      : nan || had_nan        ? nan && (!had_nan || o.at < acc.at)
-                      : o.value == acc.value  ? o.at < acc.at
-                                              : goes_before(o.value, acc.value);
+    const bool wins = acc.at < 0             ? true
+                      : nan || had_nan       ? nan && (!had_nan || o.at < acc.at)
+                      : o.value == acc.value ? o.at < acc.at
+                                             : goes_before(o.value, acc.value);
     if (wins) acc = o;
   }
   template <class A>
@@ -188,8 +186,9 @@ __device__ inline Offsets locate(const Walk<Index>& walk, Index item) {
     Index quotient = 0;
     if (d + 1 < walk.rank) {
       if constexpr (sizeof(Index) == 4)
-        quotient = (__umulhi(static_cast<uint32_t>(item), walk.magic[d]) +
-                    static_cast<uint32_t>(item)) >> walk.shift[d];
+        quotient =
+            (__umulhi(static_cast<uint32_t>(item), walk.magic[d]) + static_cast<uint32_t>(item)) >>
+            walk.shift[d];
       else
         quotient = item / walk.sizes[d];
     }
@@ -228,77 +227,79 @@ template <class A> __device__ inline void put(const Acc& acc, const A& args, Ind
 }
 
 #ifdef ROWS
-// [threadIdx.y: an output][threadIdx.x: along its elements]; blockIdx.y: a split of them.
-extern "C" __global__ void __launch_bounds__(256)
-    reduce_kernel(const __grid_constant__ ReduceArgs<Index> args) {
-  constexpr int times = 4;
-  const int64_t item = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  const bool valid = item < args.outputs;
-  const Offsets start = locate(args.kept, valid ? static_cast<Index>(item) : Index(0));
-  const T* x = static_cast<const T*>(args.x) + start.in;
+constexpr int times = 4;  // packs that a thread has in flight
+
+template <class A>
+__device__ inline void fold_pack(Acc& acc, const Pack<T, PACK>& q, Index at, const A& args,
+                                 Index output) {
+#pragma unroll
+  for (int j = 0; j < PACK; ++j) Fold::add(acc, element(q.v[j]), at + j, args, output);
+}
+
+// Folds packs [begin, end) that `at(i)` finds in memory; the first one is at position `first`.
+template <class At, class A>
+__device__ inline Acc fold_packs(Index begin, Index end, Index first, At at, const A& args,
+                                 Index output) {
   Acc acc[times];
 #pragma unroll
   for (int u = 0; u < times; ++u) acc[u] = Fold::identity();
   const Index step = blockDim.x;
-#ifdef RUN
-  const int64_t from = blockIdx.y * args.per_split;
-  const int64_t until = from + args.per_split < args.length ? from + args.per_split : args.length;
-  const T* p = x + from;
-  const Index n = valid && until > from ? static_cast<Index>(until - from) : 0;
-  Index head = static_cast<Index>(
-      (PACK - reinterpret_cast<uint64_t>(p) / sizeof(T) % PACK) % PACK);
-  if (head > n) head = n;
-  const Index packs = (n - head) / PACK, tail = head + packs * PACK;
-  for (Index i = threadIdx.x; i < head; i += step)
-    Fold::add(acc[0], element(p[i]), static_cast<Index>(from) + i, args, start.out);
-  for (Index i = tail + threadIdx.x; i < n; i += step)
-    Fold::add(acc[0], element(p[i]), static_cast<Index>(from) + i, args, start.out);
-  const T* body = p + head;
-  Index i = threadIdx.x;
-  for (; i + (times - 1) * step < packs; i += times * step) {
-    Pack<T, PACK> q[times];
-#pragma unroll
-    for (int u = 0; u < times; ++u) q[u] = load_pack<PACK>(body + (i + u * step) * PACK);
-#pragma unroll
-    for (int u = 0; u < times; ++u)
-#pragma unroll
-      for (int j = 0; j < PACK; ++j)
-        Fold::add(acc[u], element(q[u].v[j]),
-                  static_cast<Index>(from) + head + (i + u * step) * PACK + j, args, start.out);
-  }
-  for (; i < packs; i += step) {
-    const Pack<T, PACK> q = load_pack<PACK>(body + i * PACK);
-#pragma unroll
-    for (int j = 0; j < PACK; ++j)
-      Fold::add(acc[0], element(q.v[j]), static_cast<Index>(from) + head + i * PACK + j, args,
-                start.out);
-  }
-#else
-  const int64_t all = args.length / PACK, from = blockIdx.y * args.per_split;
-  const int64_t until = from + args.per_split < all ? from + args.per_split : all;
-  Index i = static_cast<Index>(from) + threadIdx.x;
-  const Index end = valid && until > from ? static_cast<Index>(until) : Index(0);
+  Index i = begin + threadIdx.x;
   for (; i + (times - 1) * step < end; i += times * step) {
     Pack<T, PACK> q[times];
 #pragma unroll
-    for (int u = 0; u < times; ++u)
-      q[u] = load_pack<PACK>(x + locate(args.red, i + u * step).in);
+    for (int u = 0; u < times; ++u) q[u] = load_pack<PACK>(at(i + u * step));
 #pragma unroll
     for (int u = 0; u < times; ++u)
-#pragma unroll
-      for (int j = 0; j < PACK; ++j)
-        Fold::add(acc[u], element(q[u].v[j]), (i + u * step) * PACK + j, args, start.out);
+      fold_pack(acc[u], q[u], first + (i + u * step) * PACK, args, output);
   }
-  for (; i < end; i += step) {
-    const Pack<T, PACK> q = load_pack<PACK>(x + locate(args.red, i).in);
-#pragma unroll
-    for (int j = 0; j < PACK; ++j)
-      Fold::add(acc[0], element(q.v[j]), i * PACK + j, args, start.out);
-  }
-#endif
+  for (; i < end; i += step)
+    fold_pack(acc[0], load_pack<PACK>(at(i)), first + i * PACK, args, output);
 #pragma unroll
   for (int u = 1; u < times; ++u) Fold::merge(acc[0], acc[u], args);
-  const Acc total = fold_threads(acc[0], args);
+  return acc[0];
+}
+
+// A contiguous run: single elements up to the first aligned pack, packs, single elements.
+template <class A>
+__device__ inline Acc fold_run(const T* p, Index n, Index first, const A& args, Index output) {
+  Index head = static_cast<Index>((PACK - reinterpret_cast<uint64_t>(p) / sizeof(T) % PACK) % PACK);
+  if (head > n) head = n;
+  const Index packs = (n - head) / PACK, tail = head + packs * PACK;
+  const T* body = p + head;
+  Acc acc = fold_packs(
+      Index(0), packs, first + head, [=](Index i) { return body + i * PACK; }, args, output);
+  for (Index i = threadIdx.x; i < head; i += blockDim.x)
+    Fold::add(acc, element(p[i]), first + i, args, output);
+  for (Index i = tail + threadIdx.x; i < n; i += blockDim.x)
+    Fold::add(acc, element(p[i]), first + i, args, output);
+  return acc;
+}
+
+// [threadIdx.y: an output][threadIdx.x: along its elements]; blockIdx.y: a split of them.
+extern "C" __global__ void __launch_bounds__(256)
+    reduce_kernel(const __grid_constant__ ReduceArgs<Index> args) {
+  const int64_t item = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  const bool valid = item < args.outputs;
+  const Offsets start = locate(args.kept, valid ? static_cast<Index>(item) : Index(0));
+  const T* x = static_cast<const T*>(args.x) + start.in;
+#ifdef RUN
+  const int64_t all = args.length;
+#else
+  const int64_t all = args.length / PACK;
+#endif
+  const int64_t from = blockIdx.y * args.per_split;
+  const int64_t until = from + args.per_split < all ? from + args.per_split : all;
+  const bool any = valid && until > from;
+#ifdef RUN
+  const Index n = any ? static_cast<Index>(until - from) : Index(0);
+  const Acc acc = fold_run(x + from, n, static_cast<Index>(from), args, start.out);
+#else
+  const Index begin = static_cast<Index>(from), end = any ? static_cast<Index>(until) : begin;
+  const Acc acc = fold_packs(
+      begin, end, Index(0), [&](Index i) { return x + locate(args.red, i).in; }, args, start.out);
+#endif
+  const Acc total = fold_threads(acc, args);
   if (valid && threadIdx.x == 0) put(total, args, start.out);
 }
 #else
@@ -323,8 +324,7 @@ extern "C" __global__ void __launch_bounds__(256)
   for (; r + (times - 1) * step < end; r += times * step) {
     Pack<T, PACK> q[times];
 #pragma unroll
-    for (int u = 0; u < times; ++u)
-      q[u] = load_pack<PACK>(x + locate(args.red, r + u * step).in);
+    for (int u = 0; u < times; ++u) q[u] = load_pack<PACK>(x + locate(args.red, r + u * step).in);
 #pragma unroll
     for (int u = 0; u < times; ++u)
 #pragma unroll
@@ -339,8 +339,7 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   Acc* rows = reinterpret_cast<Acc*>(memory);
 #pragma unroll
-  for (int j = 0; j < PACK; ++j)
-    rows[(threadIdx.y * PACK + j) * blockDim.x + threadIdx.x] = acc[j];
+  for (int j = 0; j < PACK; ++j) rows[(threadIdx.y * PACK + j) * blockDim.x + threadIdx.x] = acc[j];
   __syncthreads();
   if (!valid || threadIdx.y != 0) return;
 #pragma unroll

@@ -32,9 +32,9 @@ Pair operand(const std::string& layout, DType dtype, uint64_t seed) {
 
 std::vector<DType> dtypes_of(const RowInfo& info) {
   std::vector<DType> list;
-  for (const DType d : {DType::Float32, DType::Float64, DType::Float16, DType::BFloat16,
-                        DType::Int64, DType::Int32, DType::UInt8, DType::Bool, DType::Complex64,
-                        DType::Complex128}) {
+  for (const DType d :
+       {DType::Float32, DType::Float64, DType::Float16, DType::BFloat16, DType::Int64, DType::Int32,
+        DType::UInt8, DType::Bool, DType::Complex64, DType::Complex128}) {
     if (!class_has(info.cls, ops::compute_for(d))) continue;
     const bool no_bool = info.cls == DTypeClass::number_nobool ||
                          info.cls == DTypeClass::real_nobool || info.cls == DTypeClass::integer;
@@ -176,8 +176,8 @@ TEST(CudaCopies, ConvertBetweenAllDtypes) {
 
 TEST(CudaCopies, MoveStridedMemory) {
   GradMode off(false);
-  for (const DType d : {DType::UInt8, DType::Float16, DType::Float32, DType::Float64,
-                        DType::Complex128}) {
+  for (const DType d :
+       {DType::UInt8, DType::Float16, DType::Float32, DType::Float64, DType::Complex128}) {
     Tensor x = random_tensor({7, 67, 45}, d, 21);
     Tensor y = to_gpu(x);
     for (const Dims& order : {Dims{0, 2, 1}, Dims{2, 1, 0}, Dims{1, 0, 2}, Dims{2, 0, 1}})
@@ -186,7 +186,8 @@ TEST(CudaCopies, MoveStridedMemory) {
           << d;
     EXPECT_TRUE(same_values(ops::clone(ops::slice(y, 2, 1, 44, 3), int64_t{0}),
                             ops::slice(x, 2, 1, 44, 3), 0));
-    EXPECT_TRUE(same_values(ops::on_host(ops::slice(y, 1, 3, 60, 7)), ops::slice(x, 1, 3, 60, 7), 0));
+    EXPECT_TRUE(
+        same_values(ops::on_host(ops::slice(y, 1, 3, 60, 7)), ops::slice(x, 1, 3, 60, 7), 0));
   }
 }
 

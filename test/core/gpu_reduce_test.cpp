@@ -11,12 +11,18 @@ struct Kind {
   ReduceOp op;
   double p = 2;
 };
-constexpr Kind kinds[] = {{"sum", ReduceOp::Sum},        {"nansum", ReduceOp::NanSum},
-                          {"prod", ReduceOp::Prod},      {"max", ReduceOp::Max},
-                          {"min", ReduceOp::Min},        {"nonzero", ReduceOp::Nonzero},
-                          {"any", ReduceOp::Any},        {"all", ReduceOp::All},
-                          {"norm2", ReduceOp::Norm, 2},  {"norm0", ReduceOp::Norm, 0},
-                          {"norm1", ReduceOp::Norm, 1},  {"norm3", ReduceOp::Norm, 3},
+constexpr Kind kinds[] = {{"sum", ReduceOp::Sum},
+                          {"nansum", ReduceOp::NanSum},
+                          {"prod", ReduceOp::Prod},
+                          {"max", ReduceOp::Max},
+                          {"min", ReduceOp::Min},
+                          {"nonzero", ReduceOp::Nonzero},
+                          {"any", ReduceOp::Any},
+                          {"all", ReduceOp::All},
+                          {"norm2", ReduceOp::Norm, 2},
+                          {"norm0", ReduceOp::Norm, 0},
+                          {"norm1", ReduceOp::Norm, 1},
+                          {"norm3", ReduceOp::Norm, 3},
                           {"norminf", ReduceOp::Norm, HUGE_VAL},
                           {"norm-inf", ReduceOp::Norm, -HUGE_VAL}};
 
@@ -33,7 +39,8 @@ DType result_of(ReduceOp op, DType in) {
 }
 
 bool fits(const Kind& k, DType d) {
-  if (is_complex(d)) return k.op != ReduceOp::Max && k.op != ReduceOp::Min && k.op != ReduceOp::NanSum;
+  if (is_complex(d))
+    return k.op != ReduceOp::Max && k.op != ReduceOp::Min && k.op != ReduceOp::NanSum;
   return k.op != ReduceOp::Norm || is_floating(d);
 }
 
@@ -49,16 +56,17 @@ void compare(const Tensor& x, const Tensor& there, const Dims& over, DType dtype
   }
 }
 
-constexpr DType dtypes[] = {DType::Float32, DType::Float64, DType::Float16,   DType::BFloat16,
-                            DType::Int64,   DType::Int8,    DType::Bool,      DType::Complex64,
-                            DType::Complex128};
+constexpr DType dtypes[] = {DType::Float32,  DType::Float64,   DType::Float16,
+                            DType::BFloat16, DType::Int64,     DType::Int8,
+                            DType::Bool,     DType::Complex64, DType::Complex128};
 
 TEST(CudaReduce, EqualsTheCpu) {
   GradMode off(false);
   uint64_t seed = 1;
   for (const DType dtype : dtypes) {
     Tensor x = random_tensor({3, 37, 44}, dtype, seed++, -1.2, 1.2), y = to_gpu(x);
-    for (const Dims& over : {Dims{0}, Dims{1}, Dims{2}, Dims{0, 1}, Dims{0, 2}, Dims{1, 2}, Dims{0, 1, 2}}) {
+    for (const Dims& over :
+         {Dims{0}, Dims{1}, Dims{2}, Dims{0, 1}, Dims{0, 2}, Dims{1, 2}, Dims{0, 1, 2}}) {
       compare(x, y, over, dtype, "plain");
       const Dims order{2, 0, 1};
       compare(ops::permute(x, order), ops::permute(y, order), over, dtype, "permuted");
@@ -71,9 +79,9 @@ TEST(CudaReduce, EqualsTheCpu) {
 TEST(CudaReduce, LongAndShortRuns) {
   GradMode off(false);
   uint64_t seed = 100;
-  const Dims shapes[] = {{1, 1},     {1, 5},     {5, 1},      {1, 300000}, {300000, 1}, {2, 99999},
-                         {99999, 2}, {4096, 33}, {33, 4096},  {70000, 3},  {3, 70000},  {513, 1025},
-                         {0, 4},     {4, 0}};
+  const Dims shapes[] = {{1, 1},     {1, 5},      {5, 1},     {1, 300000}, {300000, 1},
+                         {2, 99999}, {99999, 2},  {4096, 33}, {33, 4096},  {70000, 3},
+                         {3, 70000}, {513, 1025}, {0, 4},     {4, 0}};
   for (const Dims& shape : shapes)
     for (const DType dtype : {DType::Float32, DType::BFloat16, DType::UInt8}) {
       Tensor x = random_tensor(shape, dtype, seed++, 0, 2), y = to_gpu(x);
@@ -103,7 +111,8 @@ TEST(CudaReduce, Positions) {
       EXPECT_TRUE(same_values(there, values, 0)) << dtype << dim;
       EXPECT_TRUE(same_values(at, places, 0)) << dtype << dim;
     }
-    EXPECT_TRUE(same_values(ops::argmin(y, std::nullopt, false), ops::argmin(x, std::nullopt, false), 0));
+    EXPECT_TRUE(
+        same_values(ops::argmin(y, std::nullopt, false), ops::argmin(x, std::nullopt, false), 0));
   }
   Tensor x = random_tensor({1000}, DType::Float32, 5);
   x.data<float>()[300] = x.data<float>()[700] = NAN;
@@ -120,8 +129,8 @@ TEST(CudaReduce, DeviationsFromACenter) {
       spec.center = &center;
       const Tensor want = ops::reduce_raw("var", x, Dims{dim}, spec);
       spec.center = &there;
-      EXPECT_TRUE(same_values(ops::reduce_raw("var", y, Dims{dim}, spec), want,
-                              10 * tolerance_of(dtype)));
+      EXPECT_TRUE(
+          same_values(ops::reduce_raw("var", y, Dims{dim}, spec), want, 10 * tolerance_of(dtype)));
     }
   }
 }

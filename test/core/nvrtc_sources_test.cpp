@@ -99,7 +99,7 @@ void add_copies(Batches& list) {
       RowSpec s{.row = copy_row, .layout = Layout::Flat, .pack = 4, .used = 1};
       s.in[0] = static_cast<DType>(from);
       s.out = static_cast<DType>(to);
-      s.compute = is_complex(s.in[0])       ? Compute::C128
+      s.compute = is_complex(s.in[0])          ? Compute::C128
                   : is_integral(s.in[0], true) ? Compute::I64
                                                : Compute::F32;
       list.add(needs_complex(s), false, "copy", row_body(s));
@@ -120,25 +120,27 @@ DType result_of(ReduceOp op, DType in) {
 }
 
 void add_reductions(Batches& list) {
-  for (const DType in : {DType::Float32, DType::Float64, DType::BFloat16, DType::Int32,
-                         DType::Bool, DType::Complex64})
+  for (const DType in : {DType::Float32, DType::Float64, DType::BFloat16, DType::Int32, DType::Bool,
+                         DType::Complex64})
     for (int o = 0; o < 12; ++o) {
       const bool places = o >= 10;
-      const ReduceOp op = places ? (o == 10 ? ReduceOp::Max : ReduceOp::Min) : static_cast<ReduceOp>(o);
+      const ReduceOp op =
+          places ? (o == 10 ? ReduceOp::Max : ReduceOp::Min) : static_cast<ReduceOp>(o);
       const bool ordered = op == ReduceOp::Max || op == ReduceOp::Min || op == ReduceOp::NanSum;
       const bool measures = op == ReduceOp::Norm || op == ReduceOp::Deviations;
       if ((ordered && is_complex(in)) || (measures && is_integral(in, true))) continue;
       const int mode = (o + static_cast<int>(in)) % 3;
       for (int p = 0; p < (op == ReduceOp::Norm ? 6 : 1); ++p) {
-        const ReduceProgram program{.op = op,
-                                    .places = places,
-                                    .in = in,
-                                    .out = result_of(op, in),
-                                    .rows = (mode + p) % 3 < 2,
-                                    .run = (mode + p) % 3 == 0,
-                                    .wide_index = o % 2 == 1,
-                                    .pack = static_cast<uint8_t>(std::min<size_t>(8, 16 / itemsize(in))),
-                                    .p_kind = static_cast<uint8_t>(op == ReduceOp::Norm ? p : 2)};
+        const ReduceProgram program{
+            .op = op,
+            .places = places,
+            .in = in,
+            .out = result_of(op, in),
+            .rows = (mode + p) % 3 < 2,
+            .run = (mode + p) % 3 == 0,
+            .wide_index = o % 2 == 1,
+            .pack = static_cast<uint8_t>(std::min<size_t>(8, 16 / itemsize(in))),
+            .p_kind = static_cast<uint8_t>(op == ReduceOp::Norm ? p : 2)};
         list.add(is_complex(in), false, "reduction " + std::to_string(o), reduce_body(program));
       }
     }
