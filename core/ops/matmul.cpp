@@ -4,10 +4,9 @@
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
 #include "core/ops/ops.h"
+#include "core/ops/wide.h"
 
 namespace cresset::ops {
-
-static bool half_type(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
 
 Tensor adjoint(const Tensor& x) { return conj(transpose(x, -2, -1)); }
 
@@ -27,7 +26,7 @@ void check_matrices(const char* op, const Tensor& a, const Tensor& b) {
 
 void matrix_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& c,
                     const Scalar& alpha, const Scalar& beta) {
-  if (!half_type(c.dtype())) {
+  if (!needs_widening(c.dtype(), c.device())) {
     launch(op, c.device(), &MatmulKernels::bmm, a, b, c, alpha, beta);
     return;
   }
@@ -35,6 +34,16 @@ void matrix_product(const char* op, const Tensor& a, const Tensor& b, const Tens
   launch(op, c.device(), &MatmulKernels::bmm, to_dtype(a, DType::Float32),
          to_dtype(b, DType::Float32), wide, alpha, beta);
   copy_raw(wide, c);
+}
+
+bool biased_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias,
+                    const Tensor& c) {
+  if (c.device().type != DeviceType::CUDA || bias.dim() != 1 || bias.size(0) != c.size(1))
+    return false;
+  const MatmulKernels* table = cuda_kernels<MatmulKernels>;
+  if (!table || !table->biased) return false;
+  const LaunchScope scope(op, c.device());
+  return table->biased(as_batch(a), as_batch(b), bias, as_batch(c));
 }
 
 Tensor as_batch(const Tensor& x) {

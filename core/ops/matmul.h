@@ -11,6 +11,9 @@ struct MatmulKernels {
   /// any strides for a and b (0 repeats a matrix); all of c's dtype. c is dense by rows.
   void (*bmm)(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha,
               const Scalar& beta);
+  /// c = a b + bias [n] in one kernel, for devices that have one; false, with nothing done, for
+  /// operands that it does not serve.
+  bool (*biased)(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& c) = nullptr;
 };
 
 namespace ops {
@@ -33,9 +36,12 @@ Tensor adjoint(const Tensor& x);
 Tensor right_gradient(const Tensor& a, const Tensor& g, const Tensor& b);
 /// Throws where dtype or device of two factors of `op` differ, or where they are bool.
 void check_matrices(const char* op, const Tensor& a, const Tensor& b);
-/// c = alpha a b + beta c on [N, ., .] views, unrecorded. Half types go through float32.
+/// c = alpha a b + beta c on [N, ., .] views, unrecorded. The CPU widens half types to float32.
 void matrix_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& c,
                     const Scalar& alpha, const Scalar& beta);
+/// Whether c = a b + bias was done by one kernel; on false nothing was. Matrices, unrecorded.
+bool biased_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias,
+                    const Tensor& c);
 /// A matrix as a batch of one.
 Tensor as_batch(const Tensor& x);
 }  // namespace ops

@@ -159,8 +159,11 @@ Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar&
              const Scalar& alpha) {
   check_addmm("addmm", self, a, b, beta, alpha);
   Tensor c = empty(Dims{a.size(0), b.size(1)}, options_of(a));
-  if (!beta.equals(0)) copy_raw(self, c);
-  matrix_product("addmm", as_batch(a), as_batch(b), as_batch(c), alpha, beta);
+  const bool plain = beta.equals(1) && alpha.equals(1);
+  if (!plain || !biased_product("addmm", a, b, self, c)) {
+    if (!beta.equals(0)) copy_raw(self, c);
+    matrix_product("addmm", as_batch(a), as_batch(b), as_batch(c), alpha, beta);
+  }
   if (wants_grad(self, a, b))
     record("AddmmBackward0", c, inputs(self, a, b),
            [a = save(a), b = save(b), beta, alpha](Backward& bw) {
