@@ -4,20 +4,39 @@
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
 #include "core/ops/ops.h"
+#include "core/ops/shape.h"
+#include "core/ops/wide.h"
 
 namespace cresset::ops {
 namespace {
 
 // ---- the calculus: y = conv(x, w), its transpose in x, its transpose in w
 
-// The dtype that kernels exist for and that holds the values of `dtype`.
-DType kernel_dtype(DType dtype) {
-  if (dtype == DType::Float16 || dtype == DType::BFloat16) return DType::Float32;
-  return is_integral(dtype, true) ? DType::Int64 : dtype;
+// The dtype that kernels exist for and that holds the values of t.
+DType kernel_dtype(const Tensor& t) {
+  if (is_integral(t.dtype(), true)) return DType::Int64;
+  return wide_dtype(t.dtype(), t.device());
 }
 
-Tensor ready(const Tensor& t) {
-  return t.defined() ? contiguous(to_dtype(t, kernel_dtype(t.dtype()))) : t;
+// The memory format of a convolution: channels last on a GPU where one of two operands has it.
+int64_t layout_of(const Tensor& a, const Tensor& b) {
+  const int64_t format = a.dim() == 4 ? 1 : a.dim() == 5 ? 2 : 0;
+  if (format == 0 || a.device().type != DeviceType::CUDA || !a.is_floating()) return 0;
+  auto last = [format](const Tensor& t) {
+    return !t.is_contiguous() && t.strides() == format_strides("conv", t.sizes(), format);
+  };
+  return last(a) || last(b) ? format : 0;
+}
+
+Tensor ready(const Tensor& t, int64_t format) {
+  if (!t.defined()) return t;
+  Tensor x = to_dtype(t, kernel_dtype(t));
+  if (format == 0) return contiguous(x);
+  Dims strides = format_strides("conv", x.sizes(), format);
+  if (x.strides() == strides) return x;
+  Tensor y = empty_strided(x.sizes(), strides, options_of(x), "conv");
+  copy_raw(x, y);
+  return y;
 }
 
 // [lead0, lead1, ...extents] with as many extents as `like` has spatial dims.
@@ -28,27 +47,35 @@ Dims with_extents(int64_t lead0, int64_t lead1, const ConvNdShape::Extent& e, co
 }
 
 // A result in the dtype that the kernel works in.
-Tensor result(const Dims& sizes, const Tensor& like) {
-  return empty(sizes, Options{kernel_dtype(like.dtype()), like.device()}, "conv");
+Tensor result(const Dims& sizes, const Tensor& like, int64_t format = 0) {
+  const Options options{kernel_dtype(like), like.device()};
+  if (format == 0) return empty(sizes, options, "conv");
+  return empty_strided(sizes, format_strides("conv", sizes, format), options, "conv");
 }
 
 Tensor run_forward(const ConvNdShape& s, const Tensor& x, const Tensor& w, const Tensor& bias) {
-  Tensor y = result(with_extents(s.n, s.c_out, s.out, x), x);
-  launch("conv", y.device(), &ConvKernels::forward, s, ready(x), ready(w), ready(bias), y);
+  const int64_t format = layout_of(x, w);
+  Tensor y = result(with_extents(s.n, s.c_out, s.out, x), x, format);
+  launch("conv", y.device(), &ConvKernels::forward, s, ready(x, format), ready(w, format),
+         ready(bias, 0), y);
   return to_dtype(y, x.dtype());
 }
 
 Tensor run_backward_input(const ConvNdShape& s, const Tensor& gy, const Tensor& w) {
-  Tensor gx = result(with_extents(s.n, s.c_in, s.in, gy), gy);
-  launch("conv", gx.device(), &ConvKernels::backward_input, s, ready(gy), ready(w), gx);
+  const int64_t format = layout_of(gy, w);
+  Tensor gx = result(with_extents(s.n, s.c_in, s.in, gy), gy, format);
+  launch("conv", gx.device(), &ConvKernels::backward_input, s, ready(gy, format), ready(w, format),
+         gx);
   return to_dtype(gx, gy.dtype());
 }
 
 // `gb` is given where the bias's gradient is wanted too.
 Tensor run_backward_weight(const ConvNdShape& s, const Tensor& x, const Tensor& gy, Tensor* gb) {
-  Tensor gw = result(with_extents(s.c_out, s.c_in / s.groups, s.kernel, x), x);
+  const int64_t format = layout_of(x, gy);
+  Tensor gw = result(with_extents(s.c_out, s.c_in / s.groups, s.kernel, x), x, format);
   Tensor sums = gb ? result(Dims{s.c_out}, gy) : Tensor();
-  launch("conv", gw.device(), &ConvKernels::backward_weight, s, ready(x), ready(gy), gw, sums);
+  launch("conv", gw.device(), &ConvKernels::backward_weight, s, ready(x, format), ready(gy, format),
+         gw, sums);
   if (gb) *gb = to_dtype(sums, gy.dtype());
   return to_dtype(gw, x.dtype());
 }

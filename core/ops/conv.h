@@ -7,7 +7,8 @@
 
 namespace cresset {
 
-/// All tensors contiguous and of one dtype among float32, float64, int64, complex64, complex128;
+/// All tensors contiguous (on GPUs maybe all with channels last) and of one dtype among float32,
+/// float64, int64, complex64, complex128, on GPUs float16 and bfloat16;
 /// `bias` and `gb` may be undefined. x [n, c_in, ...in], w [c_out, c_in / groups, ...kernel],
 /// gy [n, c_out, ...out].
 struct ConvKernels {
