@@ -7,6 +7,7 @@
 #include "core/dispatch/op.h"
 #include "core/ops/ops.h"
 #include "core/ops/reduce.h"
+#include "core/ops/wide.h"
 
 namespace cresset::ops {
 namespace {
@@ -57,13 +58,14 @@ void layer_norm_formula(Backward& b, const Tensor& x, const Tensor& weight, size
   b[0] = mul(rstd, sub(sub(v, average(v)), mul(h, average(mul(v, h)))));
 }
 
-// All of one dtype, float or double.
+// All of one dtype: float or double, or what else the device has kernels for.
 RowNorm layer_norm_of(const Tensor& input, const Tensor& weight, const Tensor& bias, size_t count,
                       double eps) {
   Dims kept = input.sizes();
   for (size_t i = kept.size() - count; i < kept.size(); ++i) kept[i] = 1;
-  RowNorm r{empty(input.sizes(), options_of(input)), empty(kept, options_of(input)),
-            empty(kept, options_of(input))};
+  const Options statistics{statistics_dtype(input), input.device()};
+  RowNorm r{empty(input.sizes(), options_of(input)), empty(kept, statistics),
+            empty(kept, statistics)};
   Tensor x, w, b;
   {
     GradMode off(false);
@@ -101,9 +103,8 @@ RowNorm checked_layer_norm(const char* op, const Tensor& input, const Dims& shap
                            double eps) {
   CHECK(input.is_floating(), DType, op, ": expected a floating dtype, got ", input.dtype());
   check_trailing(op, input, shape, weight, bias);
-  // 16-bit floats are computed in float32.
-  const bool half = itemsize(input.dtype()) == 2;
-  const DType dtype = half ? DType::Float32 : input.dtype();
+  const bool half = needs_widening(input.dtype(), input.device());
+  const DType dtype = wide_dtype(input.dtype(), input.device());
   auto cast = [&](const std::optional<Tensor>& t) { return t ? to_dtype(*t, dtype) : Tensor(); };
   RowNorm r = layer_norm_of(to_dtype(input, dtype), cast(weight), cast(bias), shape.size(), eps);
   if (half) r.y = to_dtype(r.y, input.dtype());

@@ -4,6 +4,7 @@
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
 #include "core/ops/ops.h"
+#include "core/ops/wide.h"
 
 namespace cresset::ops {
 namespace {
@@ -25,8 +26,7 @@ Tensor normalized(const char* op, const char* node, bool logarithm, const Tensor
   Tensor x = dtype ? to_dtype(input, *dtype) : input;
   CHECK(x.is_floating(), DType, op, ": expected a floating dtype, got ", x.dtype());
   const int64_t d = wrap_dim(op, dim, x.dim());
-  // 16-bit floats are computed in float32.
-  if (itemsize(x.dtype()) == 2)
+  if (needs_widening(x.dtype(), x.device()))
     return to_dtype(normalized(op, node, logarithm, to_dtype(x, DType::Float32), d, std::nullopt),
                     x.dtype());
   Tensor y = empty(x.sizes(), options_of(x));
