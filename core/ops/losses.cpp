@@ -8,6 +8,7 @@
 #include "core/dispatch/op.h"
 #include "core/ops/activation.h"
 #include "core/ops/ops.h"
+#include "core/ops/wide.h"
 
 namespace cresset::ops {
 
@@ -77,8 +78,8 @@ Tensor difference_gradient(const DifferenceArgs& a, const Tensor& x, const Tenso
 Tensor difference_loss(const char* op, const DifferenceArgs& a, const Tensor& input,
                        const Tensor& target) {
   bool fused = input.sizes() == target.sizes() && input.dtype() == target.dtype() &&
-               (input.dtype() == DType::Float32 || input.dtype() == DType::Float64) &&
-               input.device() == target.device() && input.device().is_cpu();
+               input.is_floating() && !needs_widening(input.dtype(), input.device()) &&
+               input.device() == target.device() && !input.is_meta();
   if (!fused) {
     broadcast_shapes(op, input.sizes(), target.sizes());
     return reduce_loss(op, difference_rows(a.kind, a.param, sub(input, target)), a.reduction);

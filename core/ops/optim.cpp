@@ -37,15 +37,15 @@ class Update {
     UpdateSlot slot{.dtype = param.dtype(), .n = param.numel(), .param = nullptr, .grad = nullptr};
     Tensor like = write(is_dense(param) ? param : contiguous(param), param);
     if (device_.is_meta()) return nullptr;
-    slot.param = like.data();
+    slot.param = like.device_data();
     Tensor laid_out = fit(grad, like);
-    slot.grad = laid_out.data();
+    slot.grad = laid_out.device_data();
     hold(laid_out);
     size_t n = 0;
     for (const Tensor* s : state) {
       CHECK(s->sizes() == param.sizes(), Shape, op_, ": expected optimizer state of shape ",
             param.sizes(), ", got ", s->sizes());
-      slot.state[n++] = write(fit(*s, like), *s).data();
+      slot.state[n++] = write(fit(*s, like), *s).device_data();
     }
     slots_.push_back(slot);
     return &slots_.back();
@@ -111,12 +111,21 @@ void fused_sgd(const TensorList& params, const TensorList& buffers, bool first, 
                                             .first = first});
 }
 
-// Counts a step in a 0-d float32 tensor, as PyTorch keeps it.
-double next_step(const Tensor& step) {
-  CHECK(step.dtype() == DType::Float32 && step.numel() == 1 && step.device().is_cpu(), Value,
-        "Adam: expected a float32 number on the CPU as the step of a parameter");
+// Counts a step in a 0-d float32 tensor, as PyTorch keeps it. A step on the parameter's GPU is
+// counted by the kernel, so that a captured graph counts too.
+void count_step(const Tensor& step, Device device, const AdamOptions& o, UpdateSlot* slot) {
+  const bool here = step.device().is_cpu();
+  CHECK(step.dtype() == DType::Float32 && step.numel() == 1 && (here || step.device() == device),
+        Value, "Adam: expected a float32 number on the CPU or on ", device,
+        " as the step of a parameter");
   step.bump_version();
-  return *step.data<float>() += 1;
+  if (!here) {
+    slot->step = step.device_data<float>();
+    return;
+  }
+  const double count = *step.data<float>() += 1;
+  slot->correction1 = 1 - std::pow(o.beta1, count);
+  slot->correction2_sqrt = std::sqrt(1 - std::pow(o.beta2, count));
 }
 
 void fused_adam(const TensorList& params, const TensorList& averages, const TensorList& squares,
@@ -126,23 +135,21 @@ void fused_adam(const TensorList& params, const TensorList& averages, const Tens
   GradMode off(false);
   check_lists("Adam", params, {&averages, &squares, &steps});
   if (amsgrad) check_lists("Adam", params, {&maxima});
+  const AdamOptions options{.lr = lr,
+                            .beta1 = beta1,
+                            .beta2 = beta2,
+                            .eps = eps,
+                            .weight_decay = weight_decay,
+                            .decoupled = decoupled,
+                            .amsgrad = amsgrad,
+                            .maximize = maximize};
   Update update("Adam", params);
   for (size_t i = 0; i < params.size(); ++i) {
     UpdateSlot* slot = amsgrad ? update.add(i, {&averages[i], &squares[i], &maxima[i]})
                                : update.add(i, {&averages[i], &squares[i]});
-    if (!slot) continue;
-    double step = next_step(steps[i]);
-    slot->correction1 = 1 - std::pow(beta1, step);
-    slot->correction2_sqrt = std::sqrt(1 - std::pow(beta2, step));
+    if (slot) count_step(steps[i], params[i].device(), options, slot);
   }
-  update.run(&OptimKernels::adam, AdamOptions{.lr = lr,
-                                              .beta1 = beta1,
-                                              .beta2 = beta2,
-                                              .eps = eps,
-                                              .weight_decay = weight_decay,
-                                              .decoupled = decoupled,
-                                              .amsgrad = amsgrad,
-                                              .maximize = maximize});
+  update.run(&OptimKernels::adam, options);
 }
 
 void zero_grads(const TensorList& params, bool set_to_none) {

@@ -14,6 +14,8 @@ struct UpdateSlot {
   void* state[3] = {};
   /// Divisors that undo the bias of Adam's running averages (the second one's square root).
   double correction1 = 1, correction2_sqrt = 1;
+  /// Where the GPU counts the steps itself; the corrections then follow from it.
+  float* step = nullptr;
 };
 
 struct SgdOptions {

@@ -8,6 +8,7 @@
 #include "core/ops/indexing.h"
 #include "core/ops/ops.h"
 #include "core/ops/pool_windows.h"
+#include "core/ops/wide.h"
 
 namespace cresset::ops {
 namespace {
@@ -15,14 +16,14 @@ namespace {
 using OptDims = std::optional<Dims>;
 using WindowsRef = std::shared_ptr<const PoolWindows>;
 
-// The dtype that kernels exist for and that holds the values of `dtype`.
-DType kernel_dtype(DType dtype) {
-  if (dtype == DType::Float16 || dtype == DType::BFloat16) return DType::Float32;
-  return is_integral(dtype, true) ? DType::Int64 : dtype;
+// The dtype that kernels exist for and that holds the values of t.
+DType kernel_dtype(const Tensor& t) {
+  if (is_integral(t.dtype(), true)) return DType::Int64;
+  return wide_dtype(t.dtype(), t.device());
 }
-Tensor ready(const Tensor& t) { return contiguous(to_dtype(t, kernel_dtype(t.dtype()))); }
+Tensor ready(const Tensor& t) { return contiguous(to_dtype(t, kernel_dtype(t))); }
 Tensor result(const Dims& sizes, const Tensor& like) {
-  return empty(sizes, Options{kernel_dtype(like.dtype()), like.device()}, "pool");
+  return empty(sizes, Options{kernel_dtype(like), like.device()}, "pool");
 }
 
 // The spatial dims as one.
