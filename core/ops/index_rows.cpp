@@ -20,6 +20,15 @@ Tensor unexpanded(const Tensor& index) {
   return contiguous(alias(index, sizes, index.strides(), index.offset()));
 }
 
+// The host does not see the values: the device checks and wraps them, and what is out of range is
+// an error at the next synchronisation.
+Tensor checked_on_device(const char* op, const Tensor& index, int64_t n, bool negative) {
+  Tensor from = unexpanded(index);
+  Tensor at = empty(from.sizes(), {DType::Int64, index.device()});
+  launch(op, index.device(), &IndexingKernels::check, from, n, negative, at);
+  return at.sizes() == index.sizes() ? at : expand(at, index.sizes());
+}
+
 }  // namespace
 
 void same_device(const char* op, const Tensor& self, const Tensor& other) {
@@ -35,6 +44,8 @@ Tensor checked_index(const char* op, const Tensor& self, const Tensor& index, in
   CHECK(ok, DType, op, ": expected an index of dtype int64 or int32, got ", index.dtype(),
         is_integral(index.dtype(), true) ? "" : " (long() truncates to integers)");
   GradMode off(false);
+  if (index.numel() > 0 && index.device().type == DeviceType::CUDA)
+    return checked_on_device(op, index, n, negative);
   Tensor at = to_dtype(index, DType::Int64);
   if (at.is_meta() || at.numel() == 0) return at;
   int64_t lo = 0, hi = 0;

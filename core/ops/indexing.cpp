@@ -73,11 +73,14 @@ std::vector<std::pair<int64_t, Tensor>> by_dim(const char* op, const Tensor& sel
   CHECK(used <= self.dim(), Index, op, ": too many indices (", used, ") for shape ", self.sizes());
   std::vector<std::pair<int64_t, Tensor>> out;
   int64_t dim = 0;
-  for (const auto& i : indices) {
-    if (!i) {
+  for (const auto& given : indices) {
+    if (!given) {
       ++dim;
       continue;
     }
+    // Indices that live on the CPU go to where self is, as in PyTorch.
+    const bool move = given->device().is_cpu() && self.device().type == DeviceType::CUDA;
+    std::optional<Tensor> i = move ? on_device(*given, self.device()) : *given;
     same_device(op, self, *i);
     if (is_mask(*i)) {
       add_mask(op, self, *i, dim, out);

@@ -32,6 +32,9 @@ struct IndexingKernels {
   void (*count_nonzero)(const Tensor& x, std::vector<int64_t>* counts);
   /// out[d, k] = coordinate d of the k-th element that is not 0.
   void (*nonzero)(const Tensor& x, const std::vector<int64_t>& counts, const Tensor& out);
+  /// out[i] (int64) = index[i], plus n where it is negative and may be. What is outside becomes -1
+  /// and is announced on the device: for GPUs, whose indices the host does not see.
+  void (*check)(const Tensor& index, int64_t n, bool negative, const Tensor& out) = nullptr;
 };
 
 inline constexpr int64_t nonzero_block = 16384;

@@ -29,6 +29,8 @@ Tensor on_device(const char* op, const Tensor& t, Device device) {
   if (t.device() == device) return t;
   CHECK(t.dim() == 0 && t.device().is_cpu(), Device, op,
         ": expected all tensors on one device, got ", device, " and ", t.device());
+  // GPU kernels take a number as an argument.
+  if (device.type == DeviceType::CUDA && !t.requires_grad()) return t;
   Tensor moved = empty(t.sizes(), {t.dtype(), device});
   copy_raw(Operand(t), moved);
   return moved;
