@@ -7,6 +7,7 @@
 #include "core/ops/losses.h"
 #include "core/ops/matmul.h"
 #include "core/ops/ops.h"
+#include "core/ops/shape.h"
 #include "core/ops/softmax.h"
 #include "core/tensor/distributions.h"
 
@@ -35,13 +36,9 @@ Tensor dropped(const Tensor& x, double rate) {
 
 // 0 on and below the diagonal of [rows, columns], -inf above it.
 Tensor causal_mask(int64_t rows, int64_t columns, Options options) {
-  Tensor mask = zeros(Dims{rows, columns}, options);
   GradMode off(false);
-  for (int64_t i = 0; i < rows && i + 1 < columns; ++i) {
-    Tensor hidden = narrow(select(mask, 0, i), 0, i + 1, columns - i - 1);
-    fill_(hidden, number(-std::numeric_limits<double>::infinity()));
-  }
-  return mask;
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  return triu(full(Dims{rows, columns}, Scalar(lowest), options), 1);
 }
 
 // Each head of [..., H, S, E] repeated so that there are `heads` of them.
