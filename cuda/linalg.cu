@@ -1,7 +1,8 @@
-// CUDA kernels of small dense linear algebra: one block factors one matrix of a batch.
+// CUDA kernels of dense linear algebra: one block factors one small matrix of a batch.
 #include "core/ops/linalg.h"
 
 #include "cuda/device.cuh"
+#include "cuda/linalg.h"
 
 namespace cresset::cuda {
 namespace {
@@ -255,8 +256,12 @@ void determinant_as(const Tensor& lu, const Tensor& pivots, const Tensor& det, c
 
 unsigned batch_of(const Tensor& a) { return static_cast<unsigned>(a.size(0)); }
 
+bool by_library(const Tensor& a) { return solve_by_library(a.size(0), a.size(1), a.size(2)); }
+
+// Without exchanges cuSOLVER leaves the pivots unwritten: those stay with the own kernel.
 void lu(const Tensor& a, const Tensor& pivots, const Tensor& info, bool exchange) {
   if (a.size(0) == 0) return;
+  if (exchange && by_library(a)) return library_lu(a, pivots, info);
   visit_linalg(a.dtype(), [&]<class T>() {
     lu_kernel<T><<<batch_of(a), linalg_threads, 0, current_stream()>>>(
         pointer<T>(a), a.size(1), a.size(2), pointer<int32_t>(pivots), pointer<int32_t>(info),
@@ -265,8 +270,21 @@ void lu(const Tensor& a, const Tensor& pivots, const Tensor& info, bool exchange
   check_launch();
 }
 
+/// Zeros above the diagonals.
+template <class T> void clear_above(const Tensor& a) {
+  const int64_t n = a.size(1);
+  T* p = pointer<T>(a);
+  for_each(a.numel(), [=] __device__(int64_t i) {
+    if (i % n > i / n % n) p[i] = T(0);
+  });
+}
+
 void cholesky(const Tensor& a, const Tensor& info) {
   if (a.size(0) == 0) return;
+  if (by_library(a)) {
+    library_cholesky(a, info);
+    return visit_linalg(a.dtype(), [&]<class T>() { clear_above<T>(a); });
+  }
   visit_linalg(a.dtype(), [&]<class T>() {
     cholesky_kernel<T><<<batch_of(a), linalg_threads, 0, current_stream()>>>(
         pointer<T>(a), a.size(1), pointer<int32_t>(info));
@@ -276,6 +294,7 @@ void cholesky(const Tensor& a, const Tensor& info) {
 
 void solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool unit) {
   if (b.numel() == 0) return;
+  if (by_library(a)) return library_solve_triangular(a, b, upper, unit);
   const int64_t n = b.size(1), k = b.size(2);
   const dim3 grid(batch_of(b), blocks_for(k, solve_columns));
   visit_linalg(a.dtype(), [&]<class T>() {
@@ -304,6 +323,7 @@ void row_order(const Tensor& pivots, const Tensor& order) {
 
 void qr(const Tensor& a, const Tensor& tau) {
   if (a.numel() == 0) return;
+  if (by_library(a)) return library_qr(a, tau);
   visit_linalg(a.dtype(), [&]<class T>() {
     qr_kernel<T><<<batch_of(a), linalg_threads, 0, current_stream()>>>(pointer<T>(a), a.size(1),
                                                                        a.size(2), pointer<T>(tau));
@@ -313,6 +333,7 @@ void qr(const Tensor& a, const Tensor& tau) {
 
 void reflect(const Tensor& a, const Tensor& tau, const Tensor& q) {
   if (q.numel() == 0) return;
+  if (by_library(a) && q.size(2) >= tau.size(1)) return library_reflect(a, tau, q);
   visit_linalg(a.dtype(), [&]<class T>() {
     reflect_kernel<T><<<batch_of(a), linalg_threads, 0, current_stream()>>>(
         pointer<T>(a), pointer<T>(tau), pointer<T>(q), a.size(1), a.size(2), tau.size(1),

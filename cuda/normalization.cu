@@ -386,6 +386,63 @@ void channel_sums(const Tensor& g, const Tensor& x, const Tensor& mean, const Te
   visit_floating(x.dtype(), [&]<class T>() { channel_sums_as<T>(g, x, mean, sums, dots); });
 }
 
+// ---- values per channel of a batch norm
+
+template <class T>
+void batch_factors_as(const BatchStatistics& s, const Tensor& rstd, const Tensor& a,
+                      const Tensor& b) {
+  const T *mean = pointer<T>(s.mean), *variance = pointer<T>(s.variance);
+  const T *weight = pointer<T>(s.weight), *bias = pointer<T>(s.bias);
+  T *running_mean = pointer<T>(s.running_mean), *running_var = pointer<T>(s.running_var);
+  T *pr = pointer<T>(rstd), *pa = pointer<T>(a), *pb = pointer<T>(b);
+  const T eps = static_cast<T>(s.eps), momentum = static_cast<T>(s.momentum);
+  const T unbiased =
+      static_cast<T>(static_cast<double>(s.count) / static_cast<double>(s.count - 1));
+  for_each(s.mean.numel(), [=] __device__(int64_t i) {
+    const T r = reciprocal_root(variance[i] + eps);
+    pr[i] = r;
+    pa[i] = weight ? r * weight[i] : r;
+    pb[i] = bias ? bias[i] : T(0);
+    if (running_mean) running_mean[i] = running_mean[i] * (1 - momentum) + mean[i] * momentum;
+    if (running_var)
+      running_var[i] = running_var[i] * (1 - momentum) + variance[i] * unbiased * momentum;
+  });
+}
+
+template <class T>
+void batch_slopes_as(const Tensor& rstd, const Tensor& weight, const Tensor& sums,
+                     const Tensor& dots, int64_t count, const Tensor& a, const Tensor& slope,
+                     const Tensor& shift, const Tensor& dweight) {
+  const T *pr = pointer<T>(rstd), *w = pointer<T>(weight), *ps = pointer<T>(sums);
+  const T* pd = pointer<T>(dots);
+  T *pa = pointer<T>(a), *slopes = pointer<T>(slope), *shifts = pointer<T>(shift);
+  T* dw = pointer<T>(dweight);
+  const T n = static_cast<T>(count);
+  for_each(sums.numel(), [=] __device__(int64_t i) {
+    const T r = pr[i], factor = w ? r * w[i] : r;
+    pa[i] = factor;
+    slopes[i] = -factor * r * r * pd[i] / n;
+    shifts[i] = -factor * ps[i] / n;
+    dw[i] = pd[i] * r;
+  });
+}
+
+void batch_factors(const BatchStatistics& s, const Tensor& rstd, const Tensor& a, const Tensor& b) {
+  if (rstd.dtype() == DType::Float32)
+    batch_factors_as<float>(s, rstd, a, b);
+  else
+    batch_factors_as<double>(s, rstd, a, b);
+}
+
+void batch_slopes(const Tensor& rstd, const Tensor& weight, const Tensor& sums, const Tensor& dots,
+                  int64_t count, const Tensor& a, const Tensor& slope, const Tensor& shift,
+                  const Tensor& dweight) {
+  if (rstd.dtype() == DType::Float32)
+    batch_slopes_as<float>(rstd, weight, sums, dots, count, a, slope, shift, dweight);
+  else
+    batch_slopes_as<double>(rstd, weight, sums, dots, count, a, slope, shift, dweight);
+}
+
 }  // namespace
 
 template <> const NormalizationKernels& cuda_table<NormalizationKernels>() {
@@ -395,6 +452,8 @@ template <> const NormalizationKernels& cuda_table<NormalizationKernels>() {
       .channel_affine = channel_affine,
       .channel_affine2 = channel_affine2,
       .channel_sums = channel_sums,
+      .batch_factors = batch_factors,
+      .batch_slopes = batch_slopes,
   };
   return table;
 }

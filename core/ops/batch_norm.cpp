@@ -33,6 +33,8 @@ Tensor as_channels(const Tensor& t, const Tensor& x) {
 
 struct ChannelStats {
   Tensor mean, variance, rstd;
+  // The factors of channel_affine, where they were made along with rstd.
+  Tensor a, b;
 };
 
 Tensor reciprocal_root(const Tensor& variance, double eps) {
@@ -53,12 +55,31 @@ ChannelStats batch_stats(const Tensor& x, double eps) {
   return s;
 }
 
+// Whether the device makes values per channel in one launch each: launches are what costs there.
+bool in_one_launch(const Tensor& x) {
+  return x.device().type == DeviceType::CUDA && cuda_kernels<NormalizationKernels> &&
+         cuda_kernels<NormalizationKernels>->batch_factors;
+}
+
 // The gradients by kernels. `stats` holds per channel mean and rstd; x is contiguous.
 void batch_norm_kernels(Backward& b, const Tensor& x, const Tensor& weight,
                         const ChannelStats& stats, bool training) {
   Tensor g = contiguous(b.grad()), mean = contiguous(stats.mean);
   Tensor sums = empty(mean.sizes(), options_of(x)), dots = empty(mean.sizes(), options_of(x));
   launch("batch_norm", x.device(), &NormalizationKernels::channel_sums, g, x, mean, sums, dots);
+  if (training && in_one_launch(x)) {
+    Tensor a = empty_like(sums), slope = empty_like(sums), shift = empty_like(sums);
+    Tensor dweight = empty_like(sums), dx = empty(x.sizes(), options_of(x));
+    launch("batch_norm", x.device(), &NormalizationKernels::batch_slopes, contiguous(stats.rstd),
+           weight.defined() ? contiguous(weight) : weight, sums, dots, x.numel() / mean.numel(), a,
+           slope, shift, dweight);
+    launch("batch_norm", x.device(), &NormalizationKernels::channel_affine2, g, x, mean, a, slope,
+           shift, dx);
+    if (b.needs(0)) b[0] = dx;
+    if (b.needs(1)) b[1] = dweight;
+    if (b.needs(2)) b[2] = sums;
+    return;
+  }
   if (b.needs(1)) b[1] = mul(dots, stats.rstd);
   if (b.needs(2)) b[2] = sums;
   if (!b.needs(0)) return;
@@ -98,8 +119,11 @@ Tensor normalize_channels(const Tensor& input, const Tensor& weight, const Tenso
   Tensor y = empty(input.sizes(), options_of(input));
   {
     GradMode off(false);
-    Tensor a = weight.defined() ? mul(stats.rstd, weight) : stats.rstd;
-    Tensor b = bias.defined() ? bias : zeros_like(stats.rstd);
+    Tensor a = stats.a, b = stats.b;
+    if (!a.defined()) {
+      a = weight.defined() ? mul(stats.rstd, weight) : stats.rstd;
+      b = bias.defined() ? bias : zeros_like(stats.rstd);
+    }
     launch("batch_norm", input.device(), &NormalizationKernels::channel_affine, contiguous(input),
            contiguous(stats.mean), contiguous(a), contiguous(b), y);
   }
@@ -133,6 +157,43 @@ struct BatchNorm {
   Tensor y, mean, rstd;
 };
 
+// Statistics of a training batch on a device that makes all values per channel in one launch.
+ChannelStats statistics_in_one_launch(const Tensor& x, const MaybeTensor& weight,
+                                      const MaybeTensor& bias, const MaybeTensor& running_mean,
+                                      const MaybeTensor& running_var, double momentum, double eps) {
+  const Dims over = all_but_channels(x);
+  BatchStatistics s;
+  s.weight = cast_or_none(weight, x.dtype());
+  s.bias = cast_or_none(bias, x.dtype());
+  s.count = reduced_numel(x, over);
+  s.momentum = momentum;
+  s.eps = eps;
+  const double n = static_cast<double>(s.count);
+  s.mean =
+      reduce_raw("batch_norm", x, over, {.kind = ReduceOp::Sum, .dtype = x.dtype(), .divisor = n});
+  s.variance = reduce_raw(
+      "batch_norm", x, over,
+      {.kind = ReduceOp::Deviations, .dtype = x.dtype(), .divisor = n, .center = &s.mean});
+  // The kernel moves on what it can write to; other dtypes and layouts go through operators.
+  auto direct = [&](const MaybeTensor& t) {
+    return t && t->dtype() == x.dtype() && t->is_contiguous() && t->device() == x.device();
+  };
+  if (direct(running_mean)) s.running_mean = *running_mean;
+  if (direct(running_var)) s.running_var = *running_var;
+  if (s.weight.defined()) s.weight = contiguous(s.weight);
+  if (s.bias.defined()) s.bias = contiguous(s.bias);
+  ChannelStats stats{s.mean, s.variance, empty_like(s.mean), empty_like(s.mean),
+                     empty_like(s.mean)};
+  launch("batch_norm", x.device(), &NormalizationKernels::batch_factors, s, stats.rstd, stats.a,
+         stats.b);
+  for (const Tensor* t : {&s.running_mean, &s.running_var})
+    if (t->defined()) t->bump_version();
+  if (!s.running_mean.defined()) update_running(running_mean, stats.mean, momentum);
+  if (!s.running_var.defined() && running_var)
+    update_running(running_var, mul(stats.variance, n / (n - 1)), momentum);
+  return stats;
+}
+
 BatchNorm batch_norm_of(const char* op, const Tensor& input, const MaybeTensor& weight,
                         const MaybeTensor& bias, const MaybeTensor& running_mean,
                         const MaybeTensor& running_var, bool training, double momentum,
@@ -149,7 +210,9 @@ BatchNorm batch_norm_of(const char* op, const Tensor& input, const MaybeTensor& 
   ChannelStats stats;
   {
     GradMode off(false);
-    if (training) {
+    if (training && in_one_launch(x)) {
+      stats = statistics_in_one_launch(x, weight, bias, running_mean, running_var, momentum, eps);
+    } else if (training) {
       stats = batch_stats(x, eps);
       const double n = static_cast<double>(x.numel()) / static_cast<double>(x.size(1));
       update_running(running_mean, stats.mean, momentum);
