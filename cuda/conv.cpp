@@ -18,6 +18,22 @@
 namespace cresset::cuda {
 namespace {
 
+/// Whether channels lie last: then all operands do, though with one channel it does not show.
+bool lies_last(const Tensor& a, const Tensor& b, const Tensor& c) {
+  return !a.is_contiguous() || !b.is_contiguous() || !c.is_contiguous();
+}
+
+void refuse_layout(bool channels_last) {
+  CHECK(!channels_last, NotImplemented, launching_op(),
+        ": cuDNN has no such convolution with channels last; make the operands contiguous");
+}
+
+ChannelShape channels(const ConvNdShape& s, bool channels_last) {
+  return {s.n, s.c_out, s.out[0] * s.out[1] * s.out[2], channels_last};
+}
+
+#if CRESSET_CUDNN
+
 enum class Direction : uint8_t { Forward, Input, Weight };
 
 struct Key {
@@ -253,20 +269,6 @@ bool fused_forward(Plan& p, const Operands& o, const Tensor& bias, DType dtype, 
   return p.fuses_bias;
 }
 
-ChannelShape channels(const ConvNdShape& s, bool channels_last) {
-  return {s.n, s.c_out, s.out[0] * s.out[1] * s.out[2], channels_last};
-}
-
-/// Whether channels lie last: then all operands do, though with one channel it does not show.
-bool lies_last(const Tensor& a, const Tensor& b, const Tensor& c) {
-  return !a.is_contiguous() || !b.is_contiguous() || !c.is_contiguous();
-}
-
-void refuse_layout(bool channels_last) {
-  CHECK(!channels_last, NotImplemented, launching_op(),
-        ": cuDNN has no such convolution with channels last; make the operands contiguous");
-}
-
 void run_forward(const ConvNdShape& s, const Tensor& x, const Tensor& w, const Tensor& bias,
                  const Tensor& y) {
   const bool last = lies_last(x, w, y);
@@ -318,6 +320,27 @@ void run_backward_weight(const ConvNdShape& s, const Tensor& x, const Tensor& gy
                              static_cast<cudnnConvolutionBwdFilterAlgo_t>(p.algorithm),
                              space.data(), p.workspace, zero.of(gw.dtype()), p.w, o.w));
 }
+
+#else
+
+// Built without cuDNN: plain loops serve what they can.
+
+void run_forward(const ConvNdShape& s, const Tensor& x, const Tensor& w, const Tensor& bias,
+                 const Tensor& y) {
+  refuse_layout(lies_last(x, w, y));
+  direct_forward(s, x, w, bias, y);
+}
+void run_backward_input(const ConvNdShape& s, const Tensor& gy, const Tensor& w, const Tensor& gx) {
+  refuse_layout(lies_last(gy, w, gx));
+  direct_backward_input(s, gy, w, gx);
+}
+void run_backward_weight(const ConvNdShape& s, const Tensor& x, const Tensor& gy,
+                         const Tensor& gw) {
+  refuse_layout(lies_last(x, gy, gw));
+  direct_backward_weight(s, x, gy, gw);
+}
+
+#endif
 
 // ---- uneven padding: cuDNN pads both sides alike and computes every result that fits
 

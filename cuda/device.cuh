@@ -240,7 +240,7 @@ template <class T, class Op> __device__ T block_fold(T v, T identity, Op op) {
 // ---- strided walks
 
 /// A shape and K sets of strides, small enough to be a kernel argument.
-template <int K> struct Walk {
+template <int K> struct Walks {
   static constexpr int most = 16;
   int dims = 0;
   int64_t sizes[most], strides[K][most];
@@ -257,11 +257,11 @@ template <int K> struct Walk {
   }
 };
 
-template <int K> Walk<K> make_walk(const Strided<K>& s) {
+template <int K> Walks<K> make_walks(const Strided<K>& s) {
   const Strided<K> c = coalesced<K>(s);
-  CHECK(c.sizes.size() <= static_cast<size_t>(Walk<K>::most), NotImplemented, launching_op(),
+  CHECK(c.sizes.size() <= static_cast<size_t>(Walks<K>::most), NotImplemented, launching_op(),
         ": expected tensors of at most 16 dims that cannot be merged, got ", c.sizes.size());
-  Walk<K> w;
+  Walks<K> w;
   w.dims = static_cast<int>(c.sizes.size());
   for (int d = 0; d < w.dims; ++d) {
     w.sizes[d] = c.sizes[d];

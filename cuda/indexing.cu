@@ -222,7 +222,7 @@ template <class W>
 void where_words(const Tensor& condition, const Tensor& a, const Tensor& b, const Tensor& out) {
   const Dims& sizes = out.sizes();
   auto strides = [&](const Tensor& t) { return broadcast_strides(t.sizes(), t.strides(), sizes); };
-  const Walk<3> walk = make_walk<3>({sizes, {strides(condition), strides(a), strides(b)}});
+  const Walks<3> walk = make_walks<3>({sizes, {strides(condition), strides(a), strides(b)}});
   const Choice<uint8_t> c(condition);
   const Choice<W> x(a), y(b);
   W* to = static_cast<W*>(data_of(out));

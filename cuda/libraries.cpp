@@ -13,8 +13,11 @@ struct Handles {
   cublasLtHandle_t lt = nullptr;
   cublasHandle_t blas = nullptr;
   cusolverDnHandle_t solver = nullptr;
+  cudaStream_t blas_stream = nullptr, solver_stream = nullptr;
+#if CRESSET_CUDNN
   cudnnHandle_t dnn = nullptr;
-  cudaStream_t blas_stream = nullptr, solver_stream = nullptr, dnn_stream = nullptr;
+  cudaStream_t dnn_stream = nullptr;
+#endif
 };
 
 Handles& handles() {
@@ -63,11 +66,13 @@ cusolverDnHandle_t solver() {
       });
 }
 
+#if CRESSET_CUDNN
 cudnnHandle_t dnn() {
   Handles& h = handles();
   return ready(
       h.dnn, h.dnn_stream, [](cudnnHandle_t* p) { LIBRARY_CHECK("cuDNN", cudnnCreate(p)); },
       [](cudnnHandle_t p, cudaStream_t s) { LIBRARY_CHECK("cuDNN", cudnnSetStream(p, s)); });
 }
+#endif
 
 }  // namespace cresset::cuda

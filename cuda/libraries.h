@@ -3,8 +3,10 @@
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
-#include <cudnn.h>
 #include <cusolverDn.h>
+#if CRESSET_CUDNN
+#include <cudnn.h>
+#endif
 
 #include "cuda/check.h"
 #include "cuda/stream.h"
@@ -15,6 +17,8 @@ namespace cresset::cuda {
 cublasLtHandle_t blas_lt();
 cublasHandle_t blas();
 cusolverDnHandle_t solver();
+#if CRESSET_CUDNN
 cudnnHandle_t dnn();
+#endif
 
 }  // namespace cresset::cuda

@@ -19,9 +19,9 @@ int64_t step_along(const Tensor& t, int64_t dim) { return t.dim() ? t.stride(dim
 
 template <class W>
 void gather_words(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& out) {
-  const Walk<2> walk =
-      make_walk<2>({at_least_1d(index.sizes(), 1),
-                    {strides_without(self, dim), at_least_1d(index.strides(), 0)}});
+  const Walks<2> walk =
+      make_walks<2>({at_least_1d(index.sizes(), 1),
+                     {strides_without(self, dim), at_least_1d(index.strides(), 0)}});
   const int64_t step = step_along(self, dim), size = size_along(self, dim);
   const W* from = static_cast<const W*>(data_of(self));
   const int64_t* at = pointer<int64_t>(index);
@@ -40,14 +40,14 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& 
 
 /// Where a scatter writes element i and what it reads; -1 where the index is out of range.
 struct Scatter {
-  Walk<3> walk;
+  Walks<3> walk;
   int64_t step, size;
   const int64_t* index;
 
   Scatter(const Tensor& self, int64_t dim, const Tensor& at, const Tensor& src)
-      : walk(make_walk<3>({at_least_1d(at.sizes(), 1),
-                           {strides_without(self, dim), at_least_1d(at.strides(), 0),
-                            at_least_1d(src.strides(), 0)}})),
+      : walk(make_walks<3>({at_least_1d(at.sizes(), 1),
+                            {strides_without(self, dim), at_least_1d(at.strides(), 0),
+                             at_least_1d(src.strides(), 0)}})),
         step(step_along(self, dim)),
         size(size_along(self, dim)),
         index(pointer<int64_t>(at)) {}

@@ -13,6 +13,7 @@
 #include "core/ops/linalg.h"
 #include "core/ops/losses.h"
 #include "core/ops/matmul.h"
+#include "core/ops/matrix_exp.h"
 #include "core/ops/normalization.h"
 #include "core/ops/optim.h"
 #include "core/ops/pad.h"

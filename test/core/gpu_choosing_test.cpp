@@ -12,7 +12,7 @@
 #include "core/ops/softmax.h"
 #include "core/ops/sort.h"
 #include "core/ops/vision.h"
-#include "test/core/cuda_compare.h"
+#include "test/core/gpu_compare.h"
 
 namespace cresset {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/ops/optim.h"
 #include "core/ops/pool.h"
 #include "core/ops/softmax.h"
-#include "test/core/cuda_compare.h"
+#include "test/core/gpu_compare.h"
 
 namespace cresset {
 namespace {
