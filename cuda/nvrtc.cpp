@@ -115,6 +115,10 @@ std::string compile(const std::string& source, const std::string& arch) {
   return result;
 }
 
+std::string kernel_key(const std::string& source, const std::string& arch) {
+  return hash_text(source + "|" + arch + "|" + nvrtc_version());
+}
+
 CUfunction load_kernel(const std::string& source, const char* entry) {
   bind_context();
   Loaded& l = loaded();
@@ -122,10 +126,11 @@ CUfunction load_kernel(const std::string& source, const char* entry) {
   const int device = current_device();
   std::string& arch = l.arch[device];
   if (arch.empty()) arch = architecture(device);
-  const std::string key = hash_text(source + "|" + arch + "|" + nvrtc_version());
+  const std::string key = kernel_key(source, arch);
   CUmodule& module = l.modules[key + "-" + std::to_string(device)];
   if (!module) {
-    std::optional<std::string> cubin = DiskCache::standard().get(key);
+    std::optional<std::string> cubin = DiskCache::shipped().get(key);
+    if (!cubin) cubin = DiskCache::standard().get(key);
     if (cubin && driver().load_module(&module, cubin->data()) != CUDA_SUCCESS) cubin.reset();
     if (!cubin) {
       cubin = compile(source, arch);

@@ -15,6 +15,9 @@ std::string_view embedded_text(std::string_view name);
 /// Compiles a program to a cubin for "sm_90" or the like; throws Internal with the log.
 std::string compile(const std::string& source, const std::string& arch);
 
+/// The name of a program's cubin for an architecture in caches.
+std::string kernel_key(const std::string& source, const std::string& arch);
+
 /// The kernel `entry` of a program, for the current device: from the disk cache where it is there.
 /// The source stays loaded for the life of the process.
 CUfunction load_kernel(const std::string& source, const char* entry);
