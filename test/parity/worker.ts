@@ -54,14 +54,28 @@ function open({ root, device }: WorkerOptions, { section, name }: Task): CaseRun
 async function work(options: WorkerOptions, task: Task): Promise<void> {
   const run = open(options, task);
   await tell({ kind: "count", count: run.count });
-  for (let index = task.from; index < run.count; index++)
-    await tell({ kind: "verdict", index, verdict: run.run(index) });
+  for (let index = task.from; index < run.count; index++) {
+    const verdict = run.run(index);
+    // A kernel's fault ends the process's use of the GPU: later cases need another process.
+    if (/CUDA error 7\d\d/.test(verdict.text ?? "")) {
+      console.error(`${task.name}[${index}]: ${verdict.text}`);
+      process.exit(3);
+    }
+    await tell({ kind: "verdict", index, verdict });
+  }
   await tell({ kind: "done" });
+}
+
+/** PyTorch's recordings are of the CPU: TF32, on by default in convolutions, is not compared. */
+function exactConvolutions(): void {
+  const cudnn = lookUp("backends.cudnn") as { allowTf32?: boolean } | undefined;
+  if (cudnn) cudnn.allowTf32 = false;
 }
 
 const options = JSON.parse(process.argv[2]!) as WorkerOptions;
 const init = lookUp("init");
 if (typeof init === "function") await init({ host: options.host });
+if (options.device !== "cpu") exactConvolutions();
 process.on("message", (task: Task) => void work(options, task));
 process.on("disconnect", () => process.exit());
 await tell({ kind: "ready" });
