@@ -3,7 +3,7 @@ import { setup } from "./setup.mjs";
 import { main, run, StepFailed } from "./steps.mjs";
 
 main(() => {
-  setup();
+  setup({ host: "native" });
   const args = ["--import", "tsx", "examples/03-mnist.ts", ...process.argv.slice(2)];
   if (!run(process.execPath, args).ok) throw new StepFailed("examples/03-mnist.ts failed");
 });

@@ -3,6 +3,8 @@
 
 #include <ostream>
 
+#include "core/base/api.h"
+
 namespace cresset {
 
 std::optional<DType> dtype_from_name(std::string_view text) {
@@ -19,6 +21,8 @@ std::optional<DType> dtype_from_name(std::string_view text) {
   return std::nullopt;
 }
 
-std::ostream& operator<<(std::ostream& stream, DType dtype) { return stream << name(dtype); }
+CRESSET_API std::ostream& operator<<(std::ostream& stream, DType dtype) {
+  return stream << name(dtype);
+}
 
 }  // namespace cresset

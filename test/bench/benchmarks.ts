@@ -12,7 +12,7 @@ export interface Result {
   limit?: number;
 }
 
-export type Unit = "ns" | "ms";
+export type Unit = "ns" | "us" | "ms";
 
 /** One row of a table; `id` is its name in the libraries' files where that differs. */
 export interface RowPlan {
@@ -22,11 +22,15 @@ export interface RowPlan {
   limit?: number;
   /** The peer whose time is the limit: nothing built on it can be faster. */
   limitBy?: ProgramName;
+  /** How many times the limiting peer's time it may take; 1 unless given. */
+  limitTimes?: number;
 }
 
 export interface TablePlan {
   unit: Unit;
   rounds: number;
+  /** Which build of Cresset is measured; the native one by default. */
+  subject?: ProgramName;
   peers: ProgramName[];
   rows: RowPlan[];
 }
@@ -66,5 +70,25 @@ export const tables: Record<string, TablePlan> = {
     rounds: 11,
     peers: ["jax", "tfjs", "pytorch"],
     rows: [{ name: "mlp.sgd" }, { name: "cnn.step" }],
+  },
+  // The limits are what CUDA alone takes for the same launches or the same bytes.
+  cuda: {
+    unit: "us",
+    rounds: 5,
+    subject: "oursCuda",
+    peers: ["pytorchCuda", "cuda"],
+    rows: [
+      { name: "add.enqueue", limitBy: "cuda", limitTimes: 1.25 },
+      { name: "matmul.64", limitBy: "cuda", limitTimes: 1.2 },
+      { name: "mlp.adam", limit: 250 },
+      { name: "mlp.graph", limitBy: "pytorchCuda" },
+      ...["add", "exp", "gelu", "sum", "softmax", "layerNorm"].map((name) => ({
+        name: `${name}.1GiB`,
+        limitBy: "cuda" as const,
+        limitTimes: 1 / 0.85,
+      })),
+      { name: "matmul.8192.bf16", limitBy: "pytorchCuda", limitTimes: 1 / 0.97 },
+      { name: "cnn.epoch", limitBy: "pytorchCuda", limitTimes: 0.5 },
+    ],
   },
 };

@@ -96,6 +96,8 @@ const tsx = (file: string) => ["--import", "tsx", here(file)];
 
 const rawOneDnn = here("../../build/release/raw_onednn");
 
+const rawCuda = here("../../build/release/raw_cuda");
+
 /** The programs by short name. */
 export const programs = {
   ours: { name: "Cresset", command: process.execPath, args: tsx("ours.ts") },
@@ -116,6 +118,22 @@ export const programs = {
     command: "/usr/bin/python3",
     args: [here("peers/torch_bench.py")],
     prepare: pytorch,
+  },
+  oursCuda: { name: "Cresset", command: process.execPath, args: tsx("ours_cuda.ts") },
+  pytorchCuda: {
+    name: "PyTorch",
+    command: "python3",
+    args: [here("peers/torch_cuda.py")],
+    prepare: () =>
+      spawnSync("python3", ["-c", "import torch; torch.cuda.current_device()"]).status === 0
+        ? undefined
+        : "python3 has no PyTorch that sees a GPU",
+  },
+  cuda: {
+    name: "CUDA",
+    command: rawCuda,
+    args: [],
+    prepare: () => (existsSync(rawCuda) ? undefined : `${rawCuda} is not built`),
   },
   oneDnn: {
     name: "oneDNN",

@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { tables, type Result, type RowPlan, type TablePlan } from "./benchmarks.js";
 import { Library, programs } from "./library.js";
+import { runCuda } from "./cuda.js";
 import { runMemory } from "./memory.js";
 
 function median(values: number[]): number {
@@ -43,13 +44,14 @@ async function measureRow(
 /** One result for each peer that has the row, or one without a peer. */
 async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): Promise<Result[]> {
   const { name, id = name } = row;
-  const scale = plan.unit === "ms" ? 1e-6 : 1;
+  const scale = { ns: 1, us: 1e-3, ms: 1e-6 }[plan.unit];
   const medians = await measureRow(id, libraries, plan.rounds);
   const times = [...medians].map(([library, ns]) => ({ peer: library.name, time: ns * scale }));
-  const ours = times.find(({ peer }) => peer === programs.ours.name);
+  const ours = times.find(({ peer }) => peer === programs[plan.subject ?? "ours"].name);
   if (!ours) return [];
   const bound = row.limitBy && programs[row.limitBy].name;
-  const limit = row.limit ?? times.find(({ peer }) => peer === bound)?.time;
+  const boundTime = times.find(({ peer }) => peer === bound)?.time;
+  const limit = row.limit ?? (boundTime && boundTime * (row.limitTimes ?? 1));
   const result: Result = {
     name,
     unit: plan.unit,
@@ -67,7 +69,7 @@ async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): 
 }
 
 async function runTable(plan: TablePlan): Promise<Result[]> {
-  const names = ["ours", ...plan.peers] as const;
+  const names = [plan.subject ?? "ours", ...plan.peers] as const;
   const started: Library[] = [];
   try {
     for (const name of names) {
@@ -118,6 +120,7 @@ if (!name || !known.includes(name)) {
   process.exitCode = name ? 1 : 0;
 } else {
   const results = name === "memory" ? runMemory() : await runTable(tables[name]!);
+  if (name === "cuda") results.push(...runCuda());
   printTable(results);
   if (values.json) writeFileSync(values.json, JSON.stringify(results, null, 1) + "\n");
   if (results.length === 0) process.exitCode = 1;

@@ -11,20 +11,21 @@ export type Rows = Record<string, () => Work | Promise<Work>>;
 const sampleNs = 40e6;
 const warmUpNs = 200e6;
 
-async function timed(work: Work, calls: number): Promise<number> {
+async function timed(work: Work, calls: number, finish: () => void): Promise<number> {
   const begin = process.hrtime.bigint();
   for (let i = 0; i < calls; i++) {
     const result = work();
     if (result instanceof Promise) await result;
   }
+  finish();
   return Number(process.hrtime.bigint() - begin);
 }
 
 /** Calls `work` until it is warm and returns how many calls make one measurement. */
-async function warmUp(work: Work): Promise<number> {
+async function warmUp(work: Work, finish: () => void): Promise<number> {
   let calls = 1;
   for (let total = 0; ;) {
-    const ns = await timed(work, calls);
+    const ns = await timed(work, calls, finish);
     total += ns;
     if (total >= warmUpNs && calls >= 1) return Math.max(1, Math.round((calls * sampleNs) / ns));
     if (ns < sampleNs) calls *= 2;
@@ -33,9 +34,13 @@ async function warmUp(work: Work): Promise<number> {
 
 /**
  * Greets with `hello`, then reads row names from standard input and answers each with
- * `{"ns": time of one call}` or `{"error": reason}`.
+ * `{"ns": time of one call}` or `{"error": reason}`. `finish` waits for work that is under way.
  */
-export async function serve(hello: { version: string; note?: string }, rows: Rows): Promise<void> {
+export async function serve(
+  hello: { version: string; note?: string },
+  rows: Rows,
+  finish: () => void = () => {},
+): Promise<void> {
   const say = (message: object) => process.stdout.write(JSON.stringify(message) + "\n");
   const ready = new Map<string, { work: Work; calls: number }>();
   say({ ...hello, rows: Object.keys(rows) });
@@ -43,12 +48,12 @@ export async function serve(hello: { version: string; note?: string }, rows: Row
     try {
       let row = ready.get(name);
       if (!row) {
-        const work = await rows[name]!();
-        row = { work, calls: await warmUp(work) };
         ready.clear();
+        const work = await rows[name]!();
+        row = { work, calls: await warmUp(work, finish) };
         ready.set(name, row);
       }
-      say({ ns: (await timed(row.work, row.calls)) / row.calls });
+      say({ ns: (await timed(row.work, row.calls, finish)) / row.calls });
     } catch (error) {
       say({ error: error instanceof Error ? error.message : String(error) });
     }

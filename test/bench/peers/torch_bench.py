@@ -103,17 +103,18 @@ ROWS = {
 }
 
 
-def timed(work, calls):
+def timed(work, calls, finish):
     begin = time.perf_counter_ns()
     for _ in range(calls):
         work()
+    finish()
     return time.perf_counter_ns() - begin
 
 
-def warm_up(work):
+def warm_up(work, finish):
     calls, total = 1, 0
     while True:
-        ns = timed(work, calls)
+        ns = timed(work, calls, finish)
         total += ns
         if total >= WARM_UP_NS:
             return max(1, round(calls * SAMPLE_NS / ns))
@@ -133,22 +134,23 @@ def say(message):
     print(json.dumps(message), flush=True)
 
 
-def main():
-    torch.set_num_threads(THREADS)
-    note = f"{THREADS} threads, {blas()}"
-    say({"version": f"PyTorch {torch.__version__}", "note": note, "rows": list(ROWS)})
+def serve(note, rows, finish=lambda: None):
+    """Greets, then answers each row's name on standard input; `finish` waits for work under way."""
+    say({"version": f"PyTorch {torch.__version__}", "note": note, "rows": list(rows)})
     ready = {}
     for line in sys.stdin:
         name = line.strip()
         try:
             if name not in ready:
-                work = ROWS[name]()
-                ready = {name: (work, warm_up(work))}
+                ready = {}
+                work = rows[name]()
+                ready = {name: (work, warm_up(work, finish))}
             work, calls = ready[name]
-            say({"ns": timed(work, calls) / calls})
+            say({"ns": timed(work, calls, finish) / calls})
         except Exception as error:
             say({"error": str(error)})
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(THREADS)
+    serve(f"{THREADS} threads, {blas()}", ROWS)
