@@ -64,6 +64,11 @@ describe.each(["vite", "webpack", "esbuild"])("%s", (bundler) => {
   });
 });
 
+test("a page without a bundler", async () => {
+  const { page } = await trainedPage(users.plain, "pages/plain.html", true);
+  expect(page.threads).toBe(availableParallelism());
+});
+
 test("vite: a page that hands the files' addresses to init", async () => {
   const { page } = await trainedPage(`${packages}/vite`, "urls.html", true);
   expect(page.threads).toBe(2);

@@ -13,12 +13,14 @@ export type User = keyof typeof users;
 
 const installed = `${here}node_modules`;
 
+const permissions = ["--no-prompt", "--allow-read", "--allow-env", "--allow-ffi"];
+
 /** Commands that run a program, by the host's name. */
 export const hosts: Record<string, string[]> = {
   [`node ${process.versions.node.split(".")[0]}`]: [process.execPath],
   "node 22": [`${installed}/node22/bin/node`],
   "node 24": [`${installed}/node24/bin/node`],
-  deno: [`${installed}/@deno/linux-x64-glibc/deno`, "run", "--allow-all", "--quiet"],
+  deno: [`${installed}/@deno/linux-x64-glibc/deno`, "run", "--quiet", ...permissions],
   bun: [`${installed}/@oven/bun-linux-x64/bin/bun`],
 };
 

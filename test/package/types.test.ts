@@ -9,11 +9,19 @@ const compilers = {
   "TypeScript 7": `${root}node_modules/typescript/bin/tsc`,
 };
 
-// module, moduleResolution, files: a bundler's project has no CommonJS files.
-const projects: [string, string, string[]][] = [
-  ["nodenext", "nodenext", ["typed.mts", "typed.cts"]],
-  ["node16", "node16", ["typed.mts", "typed.cts"]],
-  ["esnext", "bundler", ["typed.mts"]],
+type Project = [
+  compiler: keyof typeof compilers,
+  module: string,
+  resolution: string,
+  files: string[],
+];
+
+// A bundler's project has no CommonJS files, and node10 knows no others.
+const projects: Project[] = [
+  ["TypeScript 5", "node16", "node16", ["typed.mts", "typed.cts"]],
+  ["TypeScript 5", "commonjs", "node10", ["typed.cts"]],
+  ["TypeScript 7", "nodenext", "nodenext", ["typed.mts", "typed.cts"]],
+  ["TypeScript 7", "esnext", "bundler", ["typed.mts"]],
 ];
 
 /** Compiles a project strictly, libraries included, without Node's types; returns the messages. */
@@ -33,17 +41,8 @@ function compile(compiler: string, module: string, moduleResolution: string, fil
   }
 }
 
-for (const [name, compiler] of Object.entries(compilers)) {
-  for (const [module, resolution, files] of projects) {
-    test(`${name}, module ${module}, resolution ${resolution}`, () => {
-      expect(compile(compiler, module, resolution, files)).toBe("");
-    });
-  }
-}
-
-test("TypeScript 5, module commonjs, resolution node10", () => {
-  const files = ["typed.cts"];
-  expect(compile(compilers["TypeScript 5"], "commonjs", "node10", files)).toBe("");
+test.each(projects)("%s, module %s, resolution %s", (name, module, resolution, files) => {
+  expect(compile(compilers[name], module, resolution, files)).toBe("");
 });
 
 test("every entry has types of its own kind", async () => {
