@@ -6,11 +6,10 @@ const headers = {
   "Cross-Origin-Embedder-Policy": "require-corp",
 };
 const server = await createServer({
-  root: "pages",
   configFile: false,
   logLevel: "error",
   optimizeDeps: { exclude: ["cresset"] },
-  server: { port: 0, headers, fs: { strict: false } },
+  server: { port: 0, headers },
 });
 await server.listen();
-console.log(server.resolvedUrls.local[0]);
+console.log(`${server.resolvedUrls.local[0]}pages/index.html`);
