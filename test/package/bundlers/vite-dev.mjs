@@ -8,7 +8,6 @@ const headers = {
 const server = await createServer({
   configFile: false,
   logLevel: "error",
-  optimizeDeps: { exclude: ["cresset"] },
   server: { port: 0, headers },
 });
 await server.listen();

@@ -5,13 +5,10 @@ await build({
   root: "pages",
   base: "./",
   configFile: false,
-  logLevel: "warn",
+  logLevel: "error",
   build: {
     outDir: process.argv[2],
     emptyOutDir: true,
-    rolldownOptions: {
-      input: ["pages/index.html", "pages/urls.html"],
-      checks: { pluginTimings: false },
-    },
+    rolldownOptions: { input: ["pages/index.html", "pages/urls.html"] },
   },
 });
