@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build ccache clang-format
   libdnnl-dev libhwy-dev libeigen3-dev libgtest-dev xz-utils
-  emscripten node-acorn
+  emscripten node-acorn chromium
 )
 
 command -v dpkg-query >/dev/null || {
