@@ -6,6 +6,7 @@
 
 #include "core/tensor/device_runtime.h"
 #include "cuda/check.h"
+#include "cuda/driver.h"
 #include "cuda/stream.h"
 
 namespace cresset::cuda {
@@ -20,6 +21,7 @@ ErrorRecord* record_of(int device) {
   static std::mutex mutex;
   std::lock_guard lock(mutex);
   if (ErrorRecord* made = records[device]) return made;
+  const RelaxedCapture relaxed;
   void* memory = nullptr;
   CUDA_CHECK(
       cudaHostAlloc(&memory, sizeof(ErrorRecord), cudaHostAllocPortable | cudaHostAllocMapped));

@@ -2,13 +2,18 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdlib>
-#include <mutex>
-#include <vector>
+#include <cstring>
+#include <exception>
 
 #include "core/tensor/device_runtime.h"
 #include "cuda/check.h"
+#include "cuda/device_error.h"
+#include "cuda/driver.h"
+#include "cuda/graph.h"
 #include "cuda/launch.h"
+#include "cuda/memory.h"
 #include "cuda/stream.h"
+#include "cuda/sync.h"
 #include "cuda/tables.h"
 
 namespace cresset::cuda {
@@ -25,51 +30,31 @@ class Runtime final : public DeviceRuntime {
   int current_device() override { return cuda::current_device(); }
 
   void* allocate(size_t bytes, Device device, void** context) override {
-    *context = nullptr;
-    if (bytes == 0) return nullptr;
-    set_current_device(device.index);
-    void* data = nullptr;
-    for (int attempt = 0;; ++attempt) {
-      const cudaError_t status = cudaMalloc(&data, bytes);
-      if (status == cudaSuccess) break;
-      cudaGetLastError();
-      if (status != cudaErrorMemoryAllocation || !reclaim_memory(attempt))
-        fail_cuda(status, "cudaMalloc");
-    }
-    std::lock_guard lock(mutex_);
-    stats_.allocated += static_cast<int64_t>(bytes);
-    stats_.reserved = stats_.allocated;
-    stats_.peak_allocated = std::max(stats_.peak_allocated, stats_.allocated);
-    ++stats_.allocations;
-    return data;
+    return allocator(device.index).allocate(bytes, current_stream(device.index), context);
   }
-  void free(void* data, void*, Device device) noexcept override {
-    if (!data) return;
-    if (device.index != cuda::current_device()) cudaSetDevice(device.index);
-    cudaFree(data);
-    if (device.index != cuda::current_device()) cudaSetDevice(cuda::current_device());
+  // Pinned memory is the CPU's.
+  void free(void*, void* context, Device device) noexcept override {
+    if (!context) return;
+    if (device.is_cuda())
+      used_allocator(device.index)->release(context);
+    else
+      pinned_cache().release(static_cast<PinnedCache::Block*>(context));
   }
 
   void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
-            bool wait) override {
-    const Device place = to_device.is_cuda() ? to_device : from_device;
-    set_current_device(place.index);
-    cudaStream_t stream = current_stream(place.index);
-    if (to_device.is_cuda() && from_device.is_cuda() && !(to_device == from_device)) {
-      CUDA_CHECK(cudaMemcpyPeerAsync(to, to_device.index, from, from_device.index, bytes, stream));
-    } else {
-      CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
-    }
-    if (wait && !(to_device.is_cuda() && from_device.is_cuda()))
-      CUDA_CHECK(cudaStreamSynchronize(stream));
-  }
+            bool wait) override;
   void fill_bytes(void* to, Device device, int byte, size_t bytes) override {
-    set_current_device(device.index);
+    const DeviceScope scope(device.index);
     CUDA_CHECK(cudaMemsetAsync(to, byte, bytes, current_stream(device.index)));
   }
   void synchronize(Device device) override {
-    set_current_device(device.index);
+    refuse_in_capture("synchronize()", "waits for the device");
+    const DeviceScope scope(device.index);
     CUDA_CHECK(cudaDeviceSynchronize());
+    throw_device_errors(device.index);
+  }
+  void wait_for_host(void* context) override {
+    pinned_cache().wait(static_cast<PinnedCache::Block*>(context), false);
   }
 
   void begin_launch(const char* op, Device device) override {
@@ -82,26 +67,88 @@ class Runtime final : public DeviceRuntime {
     if (device_before != cuda::current_device()) [[unlikely]]
       set_current_device(device_before);
   }
+  void check_launch() override {
+    if (is_capturing()) return;
+    CUDA_CHECK(cudaDeviceSynchronize());
+    throw_device_errors(cuda::current_device());
+  }
 
-  AllocatorStats stats(Device) override { return stats_; }
-  void empty_cache() override {}
-  void reset_peak(Device) override { stats_.peak_allocated = stats_.allocated; }
+  AllocatorStats stats(Device device) override {
+    AllocatorStats out;
+    DeviceAllocator* memory = used_allocator(device.index);
+    if (!memory) return out;
+    const DeviceStats s = memory->stats();
+    out.allocated = s.current(AllocatedBytes);
+    out.reserved = s.current(ReservedBytes);
+    out.peak_allocated = s.by_kind[AllocatedBytes][0].peak;
+    out.allocations = s.by_kind[Allocations][0].allocated;
+    out.cache_hits = out.allocations - s.device_allocs;
+    return out;
+  }
+  void empty_cache() override {
+    for (int i = 0; i < count_; ++i)
+      if (DeviceAllocator* memory = used_allocator(i)) memory->empty_cache();
+    pinned_cache().empty();
+  }
+  void reset_peak(Device device) override {
+    if (DeviceAllocator* memory = used_allocator(device.index)) memory->reset_peak();
+  }
 
  private:
   int count_ = 0;
-  std::mutex mutex_;
-  AllocatorStats stats_;
 };
+
+// Pageable memory is safe without waiting on the way to a device: the driver has read it when the
+// call returns. On the way back only waiting makes it safe. Pinned memory is read and written
+// later, so that its block remembers the copy.
+void Runtime::copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
+                   bool wait) {
+  const Device place = to_device.is_cuda() ? to_device : from_device;
+  const DeviceScope scope(place.index);
+  cudaStream_t stream = current_stream(place.index);
+  if (to_device.is_cuda() && from_device.is_cuda()) {
+    if (to_device == from_device)
+      CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+    else
+      copy_to_peer(to, to_device.index, from, from_device.index, bytes);
+    return;
+  }
+  const bool down = !to_device.is_cuda();
+  PinnedCache::Block* pinned = pinned_cache().find(down ? to : from);
+  const bool waits = down && (wait || !pinned);
+  if (waits) refuse_in_capture("a copy to the CPU (item(), data(), print)", "waits for the device");
+  if (!pinned) refuse_in_capture("a copy of memory that is not pinned", "cannot be repeated");
+  if (waits) warn_of_sync();
+  CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+  if (waits) {
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    throw_device_errors(place.index);
+  } else if (pinned && !is_capturing()) {
+    pinned_cache().record(pinned, driver(place.index), stream, down);
+  }
+}
 
 }  // namespace
 
 const char* launching_op() noexcept { return op_now; }
 
+// Errors of kernels that ran earlier surface in whatever call comes next.
+static bool is_asynchronous(cudaError_t status) {
+  return status == cudaErrorIllegalAddress || status == cudaErrorLaunchFailure ||
+         status == cudaErrorAssert || status == cudaErrorMisalignedAddress ||
+         status == cudaErrorIllegalInstruction || status == cudaErrorHardwareStackError ||
+         status == cudaErrorInvalidAddressSpace || status == cudaErrorInvalidPc ||
+         status == cudaErrorLaunchTimeout || status == cudaErrorECCUncorrectable;
+}
+
 void fail_cuda(cudaError_t status, const char* call) {
+  cudaGetLastError();
   const ErrorKind kind =
       status == cudaErrorMemoryAllocation ? ErrorKind::OutOfMemory : ErrorKind::Internal;
+  const bool later = is_asynchronous(status) && !cuda_launch_blocking;
   fail(kind, op_now, ": CUDA error ", static_cast<int>(status), " in ", call, ": ",
-       cudaGetErrorString(status));
+       cudaGetErrorString(status),
+       later ? "; possibly from an earlier operator: CUDA_LAUNCH_BLOCKING=1 finds out which" : "");
 }
 
 void fail_library(const char* library, int status, const char* call) {
@@ -121,5 +168,7 @@ int multiprocessors() {
 extern "C" CRESSET_API cresset::DeviceRuntime* cresset_cuda_open() {
   static auto* runtime = new cresset::cuda::Runtime;
   cresset::cuda::register_tables();
+  const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  cresset::cuda_launch_blocking = blocking && std::strcmp(blocking, "0") != 0;
   return runtime;
 }

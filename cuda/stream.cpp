@@ -1,12 +1,64 @@
-// The calling thread's current device, and its current stream on each device.
+// The calling thread's current device and streams, and the streams and events that users name.
 #include "cuda/stream.h"
 
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "core/tensor/device_runtime.h"
 #include "cuda/check.h"
+#include "cuda/driver.h"
 
 namespace cresset::cuda {
 namespace {
+
 thread_local int device_now = 0;
+thread_local cudaStream_t streams_now[max_cuda_devices] = {};
+
+constexpr size_t streams_per_priority = 32;
+
+struct Streams {
+  std::mutex mutex;
+  std::unordered_map<int, std::vector<cudaStream_t>> by_priority[max_cuda_devices];
+  std::unordered_map<int, size_t> next[max_cuda_devices];
+};
+Streams& streams() {
+  static auto* all = new Streams;
+  return *all;
 }
+
+struct Event {
+  bool timing = false;
+  int device = -1;  // set by the first record
+  cudaEvent_t event = nullptr;
+};
+
+struct Events {
+  std::mutex mutex;
+  std::unordered_map<int64_t, Event> by_number;
+  int64_t next = 1;
+};
+Events& events() {
+  static auto* all = new Events;
+  return *all;
+}
+
+Event find_event(const char* op, int64_t number) {
+  Events& all = events();
+  std::lock_guard lock(all.mutex);
+  auto found = all.by_number.find(number);
+  CHECK(found != all.by_number.end(), Value, op, ": the event has been disposed");
+  return found->second;
+}
+
+Event recorded_event(const char* op, int64_t number) {
+  Event e = find_event(op, number);
+  CHECK(e.event, Value, op, ": expected an event that has been recorded");
+  return e;
+}
+
+}  // namespace
 
 int current_device() noexcept { return device_now; }
 
@@ -16,6 +68,113 @@ void set_current_device(int device) {
   device_now = device;
 }
 
-cudaStream_t current_stream(int) noexcept { return nullptr; }
+cudaStream_t current_stream(int device) noexcept { return streams_now[device]; }
+void set_current_stream(int device, cudaStream_t stream) noexcept { streams_now[device] = stream; }
+
+// ---- streams
+
+cudaStream_t pooled_stream(int device, int priority) {
+  int least = 0, greatest = 0;
+  const DeviceScope scope(device);
+  CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  priority = std::clamp(priority, greatest, least);
+  Streams& all = streams();
+  std::lock_guard lock(all.mutex);
+  std::vector<cudaStream_t>& made = all.by_priority[device][priority];
+  const size_t turn = all.next[device][priority]++ % streams_per_priority;
+  if (turn == made.size()) {
+    cudaStream_t stream = nullptr;
+    CUDA_CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
+    made.push_back(stream);
+  }
+  return made[turn];
+}
+
+cudaStream_t checked_stream(const char* op, int device, int64_t address) {
+  if (address == 0) return nullptr;
+  auto stream = reinterpret_cast<cudaStream_t>(address);
+  Streams& all = streams();
+  std::lock_guard lock(all.mutex);
+  for (const auto& [priority, made] : all.by_priority[device])
+    if (std::find(made.begin(), made.end(), stream) != made.end()) return stream;
+  fail(ErrorKind::Value, op, ": expected a stream of cuda:", device);
+}
+
+// ---- events
+
+int64_t create_event(bool timing) {
+  Events& all = events();
+  std::lock_guard lock(all.mutex);
+  all.by_number[all.next] = {timing, -1, nullptr};
+  return all.next++;
+}
+
+void destroy_event(int64_t number) {
+  Events& all = events();
+  std::lock_guard lock(all.mutex);
+  auto found = all.by_number.find(number);
+  if (found == all.by_number.end()) return;
+  if (found->second.event) {
+    const DeviceScope scope(found->second.device);
+    cudaEventDestroy(found->second.event);
+  }
+  all.by_number.erase(found);
+}
+
+void record_event(int64_t number, int device, cudaStream_t stream) {
+  Event e = find_event("record", number);
+  const DeviceScope scope(device);
+  if (!e.event) {
+    const unsigned flags = e.timing ? cudaEventDefault : cudaEventDisableTiming;
+    CUDA_CHECK(cudaEventCreateWithFlags(&e.event, flags));
+    e.device = device;
+    Events& all = events();
+    std::lock_guard lock(all.mutex);
+    all.by_number[number] = e;
+  }
+  CHECK(e.device == device, Value, "record: the event belongs to cuda:", e.device,
+        ", the stream to cuda:", device);
+  CUDA_CHECK(cudaEventRecord(e.event, stream));
+}
+
+// An event that was never recorded has passed already, as in CUDA.
+void wait_event(int64_t number, int device, cudaStream_t stream) {
+  const Event e = find_event("waitEvent", number);
+  if (!e.event) return;
+  const DeviceScope scope(device);
+  CUDA_CHECK(cudaStreamWaitEvent(stream, e.event, 0));
+}
+
+bool is_event_done(int64_t number) {
+  const Event e = find_event("query", number);
+  if (!e.event) return true;
+  const cudaError_t status = cudaEventQuery(e.event);
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();
+    return false;
+  }
+  CUDA_CHECK(status);
+  return true;
+}
+
+void synchronize_event(int64_t number) {
+  const Event e = find_event("synchronize", number);
+  if (e.event) CUDA_CHECK(cudaEventSynchronize(e.event));
+}
+
+double elapsed_ms(int64_t from, int64_t to) {
+  const Event a = recorded_event("elapsedTime", from), b = recorded_event("elapsedTime", to);
+  CHECK(a.timing && b.timing, Value,
+        "elapsedTime: expected events made with { enableTiming: true }");
+  CHECK(a.device == b.device, Value, "elapsedTime: the events are of cuda:", a.device,
+        " and cuda:", b.device);
+  float ms = 0;
+  const cudaError_t status = cudaEventElapsedTime(&ms, a.event, b.event);
+  if (status == cudaErrorNotReady) cudaGetLastError();
+  CHECK(status != cudaErrorNotReady, Value,
+        "elapsedTime: the events have not passed yet; synchronize first");
+  CUDA_CHECK(status);
+  return ms;
+}
 
 }  // namespace cresset::cuda

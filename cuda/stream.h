@@ -1,7 +1,9 @@
-// The calling thread's current device, and its current stream on each device.
+// The calling thread's current device and streams, and the streams and events that users name.
 #pragma once
 
 #include <cuda_runtime_api.h>
+
+#include <cstdint>
 
 namespace cresset::cuda {
 
@@ -11,5 +13,21 @@ void set_current_device(int device);
 /// The stream that work for a device goes to; the legacy default stream until another is chosen.
 cudaStream_t current_stream(int device) noexcept;
 inline cudaStream_t current_stream() noexcept { return current_stream(current_device()); }
+void set_current_stream(int device, cudaStream_t stream) noexcept;
+
+/// A stream of the device's pool; the 32 of a priority are given out in turn and live for ever.
+cudaStream_t pooled_stream(int device, int priority);
+/// Throws Value unless the address is that of a stream of the device.
+cudaStream_t checked_stream(const char* op, int device, int64_t address);
+
+/// Events by number.
+int64_t create_event(bool timing);
+void destroy_event(int64_t event);
+void record_event(int64_t event, int device, cudaStream_t stream);
+void wait_event(int64_t event, int device, cudaStream_t stream);
+bool is_event_done(int64_t event);
+void synchronize_event(int64_t event);
+/// Milliseconds between two recorded events with timing that have passed.
+double elapsed_ms(int64_t from, int64_t to);
 
 }  // namespace cresset::cuda
