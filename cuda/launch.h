@@ -37,5 +37,7 @@ void start(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, A&&
 
 /// Multiprocessors of the current device.
 int multiprocessors();
+/// Threads that a multiprocessor of the current device holds at once.
+int threads_per_multiprocessor();
 
 }  // namespace cresset::cuda

@@ -20,7 +20,6 @@ namespace cresset::cuda {
 namespace {
 
 thread_local const char* op_now = "cuda";
-thread_local int device_before = 0;
 
 class Runtime final : public DeviceRuntime {
  public:
@@ -57,15 +56,17 @@ class Runtime final : public DeviceRuntime {
     pinned_cache().wait(static_cast<PinnedCache::Block*>(context), false);
   }
 
-  void begin_launch(const char* op, Device device) override {
+  Launch begin_launch(const char* op, Device device) override {
+    const Launch before{op_now, cuda::current_device()};
     op_now = op;
-    device_before = cuda::current_device();
-    if (device.index != device_before) [[unlikely]]
+    if (device.index != before.device) [[unlikely]]
       set_current_device(device.index);
+    return before;
   }
-  void end_launch() noexcept override {
-    if (device_before != cuda::current_device()) [[unlikely]]
-      set_current_device(device_before);
+  void end_launch(Launch before) noexcept override {
+    op_now = before.op;
+    if (before.device != cuda::current_device()) [[unlikely]]
+      restore_device(before.device);
   }
   void check_launch() override {
     if (is_capturing()) return;
@@ -155,13 +156,16 @@ void fail_library(const char* library, int status, const char* call) {
   fail(ErrorKind::Internal, op_now, ": ", library, " error ", status, " in ", call);
 }
 
-int multiprocessors() {
-  static int counts[max_cuda_devices] = {};
-  int& count = counts[current_device()];
-  if (count == 0)
-    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, current_device()));
-  return count;
+// An attribute of the current device, asked once.
+template <cudaDeviceAttr attribute> static int attribute_now() {
+  static int known[max_cuda_devices] = {};
+  int& value = known[current_device()];
+  if (value == 0) CUDA_CHECK(cudaDeviceGetAttribute(&value, attribute, current_device()));
+  return value;
 }
+
+int multiprocessors() { return attribute_now<cudaDevAttrMultiProcessorCount>(); }
+int threads_per_multiprocessor() { return attribute_now<cudaDevAttrMaxThreadsPerMultiProcessor>(); }
 
 }  // namespace cresset::cuda
 

@@ -68,6 +68,11 @@ void set_current_device(int device) {
   device_now = device;
 }
 
+void restore_device(int device) noexcept {
+  cudaSetDevice(device);
+  device_now = device;
+}
+
 cudaStream_t current_stream(int device) noexcept { return streams_now[device]; }
 void set_current_stream(int device, cudaStream_t stream) noexcept { streams_now[device] = stream; }
 

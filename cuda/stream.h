@@ -10,6 +10,8 @@ namespace cresset::cuda {
 int current_device() noexcept;
 /// Makes a device current for the CUDA runtime too; cheap when it is already.
 void set_current_device(int device);
+/// The same where nothing may throw; the device was current before.
+void restore_device(int device) noexcept;
 /// The stream that work for a device goes to; the legacy default stream until another is chosen.
 cudaStream_t current_stream(int device) noexcept;
 inline cudaStream_t current_stream() noexcept { return current_stream(current_device()); }

@@ -18,6 +18,7 @@
 #include "core/ops/optim.h"
 #include "core/ops/pad.h"
 #include "core/ops/pool.h"
+#include "core/ops/random.h"
 #include "core/ops/reduce.h"
 #include "core/ops/scan.h"
 #include "core/ops/scatter.h"

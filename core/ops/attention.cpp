@@ -6,10 +6,9 @@
 #include "core/dispatch/op.h"
 #include "core/ops/losses.h"
 #include "core/ops/matmul.h"
-#include "core/ops/ops.h"
+#include "core/ops/random_fills.h"
 #include "core/ops/shape.h"
 #include "core/ops/softmax.h"
-#include "core/tensor/distributions.h"
 
 namespace cresset::ops {
 namespace {
@@ -27,10 +26,11 @@ Tensor masked_softmax(const Tensor& x) {
 
 // x with elements zeroed at random and the rest scaled up.
 Tensor dropped(const Tensor& x, double rate) {
-  CHECK(x.device().is_cpu(), NotImplemented, "scaled_dot_product_attention: no dropout for device ",
-        x.device());
   Tensor keep = empty(x.sizes(), options_of(x));
-  fill_bernoulli(default_generator(), x.dtype(), keep.data(), keep.numel(), 1 - rate);
+  draw_into(keep, {}, {Distribution::Bernoulli, 1 - rate},
+            [&](Generator& g, void* out, int64_t n, bool) {
+              fill_bernoulli(g, x.dtype(), out, n, 1 - rate);
+            });
   return mul(x, rate == 1 ? keep : div(keep, number(1 - rate)));
 }
 

@@ -132,12 +132,13 @@ Scalar item(const Tensor& x) {
 int64_t get_default_dtype() { return static_cast<int64_t>(default_dtype()); }
 void put_default_dtype(DType dtype) { set_default_dtype(dtype); }
 
-Tensor to_device(const Tensor& x, Device device) {
+Tensor to_device(const Tensor& x, Device device, bool non_blocking) {
+  device = resolve_device(device);
   if (x.device() == device) return x;
-  Tensor y = on_device(x, device);
+  Tensor y = on_device(x, device, !non_blocking);
   if (wants_grad(x))
     record("ToCopyBackward0", y, inputs(x),
-           [from = x.device()](Backward& b) { b[0] = to_device(b.grad(), from); });
+           [from = x.device()](Backward& b) { b[0] = to_device(b.grad(), from, false); });
   return y;
 }
 
@@ -173,8 +174,8 @@ OP_TABLE(autograd) = {
     op<get_default_dtype>("_default_dtype() -> int", "private", "The default float dtype."),
     op<put_default_dtype>("_set_default_dtype(ScalarType dtype) -> ()", "private",
                           "Sets the default float dtype."),
-    op<to_device>("_to_device(Tensor self, Device device) -> Tensor", "private",
-                  "The tensor on another device; itself when it is there."),
+    op<to_device>("_to_device(Tensor self, Device device, bool non_blocking=False) -> Tensor",
+                  "private", "The tensor on another device; itself when it is there."),
 };
 OP_TABLE_END(autograd);
 

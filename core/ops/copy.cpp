@@ -6,6 +6,7 @@
 #include "core/ops/copy_kernels.h"
 #include "core/ops/overlap.h"
 #include "core/ops/shape.h"
+#include "core/tensor/cuda_services.h"
 
 namespace cresset::ops {
 
@@ -78,6 +79,9 @@ Tensor empty_in_format(const char* op, const Tensor& x, Options o, std::optional
 // ---- copies
 
 void copy_same_dtype(const Tensor& src, const Tensor& dst) {
+  if (dst.device().is_cpu())
+    for (const Tensor* t : {&src, &dst})
+      if (t->storage().is_pinned()) prepare_host_access(t->storage());
   int64_t size = static_cast<int64_t>(itemsize(dst.dtype()));
   StridedCopy c{dst.device_data<char>(), src.device_data<char>(),  dst.sizes(),
                 dst.strides(),           Dims(dst.sizes().size()), size};
@@ -96,40 +100,47 @@ Tensor block_of(const Tensor& x) {
   return clone(x, std::nullopt);
 }
 
-void move_block(const Tensor& src, const Tensor& dst) {
+void move_block(const Tensor& src, const Tensor& dst, bool wait) {
   const size_t bytes = static_cast<size_t>(src.numel()) * itemsize(src.dtype());
   if (bytes)
     cuda_runtime().copy(dst.device_data(), dst.device(), src.device_data(), src.device(), bytes,
-                        true);
+                        wait);
+}
+
+Tensor empty_pinned(const Tensor& like) {
+  const size_t bytes = static_cast<size_t>(like.numel()) * itemsize(like.dtype());
+  return Tensor(make_ref<TensorImpl>(cuda_services().pinned(bytes), like.sizes(), like.strides(), 0,
+                                     like.dtype()));
 }
 
 }  // namespace
 
-Tensor on_device(const Tensor& x, Device device) {
+Tensor on_device(const Tensor& x, Device device, bool wait) {
   device = resolve_device(device);
   if (x.device() == device) return x;
   if (device.is_meta()) return cresset::empty_strided(x.sizes(), x.strides(), {x.dtype(), device});
   CHECK(!x.is_meta(), NotImplemented, "to: no copy from ", x.device(), " to ", device);
   const Tensor from = block_of(x);
   const Options o{x.dtype(), device};
-  Tensor to = from.is_contiguous() ? empty(from.sizes(), o)
-                                   : cresset::empty_strided(from.sizes(), from.strides(), o);
-  move_block(from, to);
+  Tensor to = !wait && device.is_cpu() ? empty_pinned(from)
+              : from.is_contiguous()   ? empty(from.sizes(), o)
+                                       : cresset::empty_strided(from.sizes(), from.strides(), o);
+  move_block(from, to, wait);
   return to;
 }
 
 // Between devices the block moves first; dtype, broadcast and strides are the target's work.
-static void copy_across(const Tensor& src, const Tensor& dst) {
+static void copy_across(const Tensor& src, const Tensor& dst, bool wait) {
   const bool same = src.dtype() == dst.dtype() && src.sizes() == dst.sizes();
-  if (same && src.strides() == dst.strides() && is_dense(src)) return move_block(src, dst);
-  if (same && src.is_contiguous() && dst.is_contiguous()) return move_block(src, dst);
+  if (same && src.strides() == dst.strides() && is_dense(src)) return move_block(src, dst, wait);
+  if (same && src.is_contiguous() && dst.is_contiguous()) return move_block(src, dst, wait);
   launch("copy_", dst.device(), &ElementwiseKernels::copy, Operand(on_device(src, dst.device())),
          dst);
 }
 
-void copy_raw(const Operand& src, const Tensor& dst) {
+void copy_raw(const Operand& src, const Tensor& dst, bool wait) {
   if (src.is_tensor() && !(src.tensor().device() == dst.device()) && !dst.is_meta())
-    return copy_across(src.tensor(), dst);
+    return copy_across(src.tensor(), dst, wait);
   bool plain = src.is_tensor() && !dst.is_meta() && src.tensor().dtype() == dst.dtype() &&
                src.tensor().numel() != 1;
   if (plain && dst.numel() > 0)
@@ -181,7 +192,7 @@ Tensor to_dtype(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : cast_copy(x, dtype, std::nullopt);
 }
 
-Tensor& copy_(Tensor& self, const Tensor& src) {
+Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   bool recording = wants_grad(self, src) && (self.is_floating() || self.is_complex());
   check_inplace("copy_", self, recording);
   check_no_self_overlap("copy_", self);
@@ -189,9 +200,9 @@ Tensor& copy_(Tensor& self, const Tensor& src) {
         "copy_: a source of shape ", src.sizes(), " does not broadcast to shape ", self.sizes());
   Ref<Node> node;
   if (recording) {
-    auto backward = [sizes = src.sizes()](Backward& b) {
+    auto backward = [sizes = src.sizes(), device = src.device()](Backward& b) {
       if (b.needs(0)) b[0] = zeros_like(b.grad());
-      if (b.needs(1)) b[1] = sum_to_size(b.grad(), sizes);
+      if (b.needs(1)) b[1] = on_device(sum_to_size(b.grad(), sizes), device);
     };
     node = Ref<Node>(new FunctionNode<decltype(backward)>("CopyBackwards", std::move(backward)));
     link_inputs(*node, inputs(self, src));
@@ -201,7 +212,7 @@ Tensor& copy_(Tensor& self, const Tensor& src) {
     GradMode off(false);
     from = clone(src, std::nullopt);
   }
-  copy_raw(from, self);
+  copy_raw(from, self, !non_blocking);
   self.bump_version();
   if (node) rebase_history(self, node);
   return self;
@@ -246,7 +257,7 @@ OP_TABLE(copy) = {
               "private", "The values cast and laid out; the tensor itself when it fits."),
     op<to_dtype>("_to_dtype(Tensor self, ScalarType dtype) -> Tensor", "private",
                  "The values cast to a dtype; the tensor itself when it has that dtype."),
-    op<copy_>("copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)", "method",
+    op<copy_>("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", "method",
               "Writes the values of `src`, broadcast and cast, into the tensor."),
     op<fill_>("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)", "method",
               "Writes one value into every element."),

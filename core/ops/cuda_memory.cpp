@@ -1,4 +1,5 @@
-// What torch.cuda asks of memory: statistics, settings, pools, pinned tensors; and of graphs.
+// What torch.cuda asks of memory: statistics, settings, pools, pinned tensors.
+#include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
 #include "core/ops/cuda_report.h"
 #include "core/ops/ops.h"
@@ -80,14 +81,6 @@ Tensor pin_memory(const Tensor& x) {
 }
 bool is_pinned(const Tensor& x) { return x.storage().is_pinned(); }
 
-// ---- graphs
-
-int64_t graph_begin(int64_t share_pool_of) { return cuda_services().begin_capture(share_pool_of); }
-void graph_end(int64_t graph, bool keep) { cuda_services().end_capture(graph, keep); }
-void graph_replay(int64_t graph) { cuda_services().replay(graph); }
-void graph_destroy(int64_t graph) { cuda_services().destroy_graph(graph); }
-bool graph_capturing() { return opened_cuda_runtime && cuda_services().is_capturing(); }
-
 }  // namespace
 
 OP_TABLE(cuda_memory) = {
@@ -122,14 +115,6 @@ OP_TABLE(cuda_memory) = {
                    "A copy in memory that GPUs can read by themselves; itself when it is there."),
     op<is_pinned>("is_pinned(Tensor self) -> bool", "method",
                   "Whether the tensor lies in pinned memory."),
-    op<graph_begin>("_cuda_graph_begin(int share_pool_of) -> int", "private",
-                    "Starts to capture the current stream."),
-    op<graph_end>("_cuda_graph_end(int graph, bool keep) -> ()", "private",
-                  "Ends a capture, and keeps or drops it."),
-    op<graph_replay>("_cuda_graph_replay(int graph) -> ()", "private", "Runs a graph."),
-    op<graph_destroy>("_cuda_graph_destroy(int graph) -> ()", "private", "Frees a graph."),
-    op<graph_capturing>("_cuda_graph_capturing() -> bool", "private",
-                        "Whether this thread captures a graph."),
 };
 OP_TABLE_END(cuda_memory);
 

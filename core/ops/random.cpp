@@ -2,6 +2,9 @@
 #include "core/dispatch/op.h"
 #include "core/ops/creation.h"
 #include "core/ops/random_fills.h"
+#include "core/ops/scan.h"
+#include "core/ops/search.h"
+#include "core/ops/sort.h"
 
 namespace cresset::ops {
 namespace {
@@ -25,35 +28,45 @@ auto randint_fill(DType dtype, int64_t low, std::optional<int64_t> high) {
   return
       [=](Generator& g, void* out, int64_t n, bool) { fill_randint(g, dtype, out, n, low, high); };
 }
+Draw uniform_draw(double low, double high) { return {Distribution::Uniform, low, high}; }
+Draw normal_draw(double mean, double std) { return {Distribution::Normal, mean, std}; }
+Draw randint_draw(DType dtype, int64_t low, std::optional<int64_t> high) {
+  if (low == std::numeric_limits<int64_t>::lowest() && !high) return {Distribution::AnyInteger};
+  const auto [first, range] = integer_range(dtype, low, high);
+  return {Distribution::Integer, 0, 1, first, range};
+}
 
 Tensor& uniform_(Tensor& self, double from, double to, GeneratorRef g) {
-  return draw_in_place("uniform_", "UniformBackward0", self, g,
+  return draw_in_place("uniform_", "UniformBackward0", self, g, uniform_draw(from, to),
                        uniform_fill(self.dtype(), from, to));
 }
 Tensor& normal_(Tensor& self, double mean, double std, GeneratorRef g) {
   CHECK(std >= 0, Value, "normal_: expected std of at least 0, got ", std);
-  return draw_in_place("normal_", "NormalBackward0", self, g, normal_fill(self.dtype(), mean, std));
+  return draw_in_place("normal_", "NormalBackward0", self, g, normal_draw(mean, std),
+                       normal_fill(self.dtype(), mean, std));
 }
 Tensor& log_normal_(Tensor& self, double mean, double std, GeneratorRef g) {
   return draw_in_place("log_normal_", "LogNormalBackward0", self, g,
+                       {Distribution::LogNormal, mean, std},
                        [&](Generator& gen, void* out, int64_t n, bool) {
                          fill_log_normal(gen, self.dtype(), out, n, mean, std);
                        });
 }
 Tensor& exponential_(Tensor& self, double lambd, GeneratorRef g) {
   return draw_in_place("exponential_", "ExponentialBackward0", self, g,
+                       {Distribution::Exponential, lambd},
                        [&](Generator& gen, void* out, int64_t n, bool) {
                          fill_exponential(gen, self.dtype(), out, n, lambd);
                        });
 }
 Tensor& cauchy_(Tensor& self, double median, double sigma, GeneratorRef g) {
-  return draw_in_place("cauchy_", "CauchyBackward0", self, g,
+  return draw_in_place("cauchy_", "CauchyBackward0", self, g, {Distribution::Cauchy, median, sigma},
                        [&](Generator& gen, void* out, int64_t n, bool) {
                          fill_cauchy(gen, self.dtype(), out, n, median, sigma);
                        });
 }
 Tensor& geometric_(Tensor& self, double p, GeneratorRef g) {
-  return draw_in_place("geometric_", "GeometricBackward0", self, g,
+  return draw_in_place("geometric_", "GeometricBackward0", self, g, {Distribution::Geometric, p},
                        [&](Generator& gen, void* out, int64_t n, bool) {
                          fill_geometric(gen, self.dtype(), out, n, p);
                        });
@@ -61,9 +74,12 @@ Tensor& geometric_(Tensor& self, double p, GeneratorRef g) {
 Tensor& random_(Tensor& self, std::optional<int64_t> low, std::optional<int64_t> high,
                 GeneratorRef g) {
   DType dtype = self.dtype();
-  return draw_in_place("random_", "RandomBackward0", self, g,
+  const bool bounded = low || high;
+  const Draw draw =
+      bounded ? randint_draw(dtype, low.value_or(0), high) : Draw{Distribution::Natural};
+  return draw_in_place("random_", "RandomBackward0", self, g, draw,
                        [&](Generator& gen, void* out, int64_t n, bool) {
-                         if (!low && !high)
+                         if (!bounded)
                            fill_random(gen, dtype, out, n);
                          else
                            fill_randint(gen, dtype, out, n, low.value_or(0), high);
@@ -82,6 +98,7 @@ Tensor& bernoulli_(Tensor& self, const Operand& p, GeneratorRef g) {
   if (!p.is_tensor()) {
     double number = p.scalar().to_double();
     return draw_in_place("bernoulli_", "BernoulliBackward0", self, g,
+                         {Distribution::Bernoulli, number},
                          [&](Generator& gen, void* out, int64_t n, bool) {
                            fill_bernoulli(gen, dtype, out, n, number);
                          });
@@ -90,10 +107,16 @@ Tensor& bernoulli_(Tensor& self, const Operand& p, GeneratorRef g) {
         "bernoulli_: probabilities of shape ", p.tensor().sizes(), " do not broadcast to shape ",
         self.sizes());
   Tensor chances = self.is_meta() ? p.tensor() : laid_out_like(p.tensor(), self);
-  return draw_in_place("bernoulli_", "BernoulliBackward0", self, g,
-                       [&](Generator& gen, void* out, int64_t n, bool) {
-                         fill_bernoulli(gen, dtype, out, n, chances.dtype(), chances.data<void>());
-                       });
+  auto fill = [&](Generator& gen, void* out, int64_t n, bool) {
+    fill_bernoulli(gen, dtype, out, n, chances.dtype(), n ? chances.data<void>() : nullptr);
+  };
+  return write_random("bernoulli_", "BernoulliBackward0", self, [&](const Tensor& t) {
+    if (!t.device().is_cuda()) return draw_into(t, g, {Distribution::Bernoulli}, fill);
+    fill(default_generator(), nullptr, 0, true);
+    draw_on_gpu(t, g, [&](const Tensor& dense, PhiloxGenerator& generator) {
+      launch("bernoulli_", t.device(), &RandomKernels::bernoulli, chances, dense, generator);
+    });
+  });
 }
 
 // y is random and depends on x only by chance: a derivative of zero.
@@ -116,62 +139,82 @@ Tensor poisson(const Tensor& x, GeneratorRef g) {
   Tensor y = empty_in_format("poisson", x, options_of(x), std::nullopt);
   if (!x.is_meta()) {
     Tensor rates = laid_out_like(x, y);
-    draw_into(y, g, [&](Generator& gen, void* out, int64_t n, bool) {
-      fill_poisson(gen, x.dtype(), out, rates.data<void>(), n);
-    });
+    auto fill = [&](Generator& gen, void* out, int64_t n, bool) {
+      fill_poisson(gen, x.dtype(), out, n ? rates.data<void>() : nullptr, n);
+    };
+    if (x.device().is_cuda()) {
+      fill(default_generator(), nullptr, 0, true);
+      draw_on_gpu(y, g, [&](const Tensor& dense, PhiloxGenerator& generator) {
+        launch("poisson", x.device(), &RandomKernels::poisson, rates, dense, generator);
+      });
+    } else {
+      draw_into(y, g, {Distribution::Normal}, fill);
+    }
   }
   return with_zero_gradient("PoissonBackward0", x, y);
 }
 
 // ---- new tensors
 
-template <class F> Tensor drawn(Tensor y, GeneratorRef g, bool requires_grad, F&& fill) {
-  draw_into(y, g, std::forward<F>(fill));
+template <class F>
+Tensor drawn(Tensor y, GeneratorRef g, bool requires_grad, const Draw& draw, F&& fill) {
+  draw_into(y, g, draw, std::forward<F>(fill));
   return with_grad(y, requires_grad);
 }
 
 Tensor rand(const Dims& size, GeneratorRef g, OptDType dtype, OptDevice device, bool grad) {
   Options o = resolve(dtype, device);
-  return drawn(empty(size, o, "rand"), g, grad, uniform_fill(o.dtype, 0, 1));
+  return drawn(empty(size, o, "rand"), g, grad, uniform_draw(0, 1), uniform_fill(o.dtype, 0, 1));
 }
 Tensor randn(const Dims& size, GeneratorRef g, OptDType dtype, OptDevice device, bool grad) {
   Options o = resolve(dtype, device);
-  return drawn(empty(size, o, "randn"), g, grad, normal_fill(o.dtype, 0, 1));
+  return drawn(empty(size, o, "randn"), g, grad, normal_draw(0, 1), normal_fill(o.dtype, 0, 1));
 }
 Tensor normal_sized(double mean, double std, const Dims& size, GeneratorRef g, OptDType dtype,
                     OptDevice device, bool grad) {
   Options o = resolve(dtype, device);
-  return drawn(empty(size, o, "normal"), g, grad, normal_fill(o.dtype, mean, std));
+  return drawn(empty(size, o, "normal"), g, grad, normal_draw(mean, std),
+               normal_fill(o.dtype, mean, std));
 }
 Tensor randint(int64_t low, int64_t high, const Dims& size, GeneratorRef g, OptDType dtype,
                OptDevice device, bool grad) {
   Options o = resolve(dtype.value_or(DType::Int64), device);
-  return drawn(empty(size, o, "randint"), g, grad, randint_fill(o.dtype, low, high));
+  return drawn(empty(size, o, "randint"), g, grad, randint_draw(o.dtype, low, high),
+               randint_fill(o.dtype, low, high));
 }
 Tensor randperm(int64_t n, GeneratorRef g, OptDType dtype, OptDevice device, bool grad) {
   CHECK(n >= 0, Value, "randperm: expected n of at least 0, got ", n);
   Options o = resolve(dtype.value_or(DType::Int64), device);
-  return drawn(empty(Dims{n}, o, "randperm"), g, grad,
-               [&](Generator& gen, void* out, int64_t count, bool) {
-                 fill_randperm(gen, o.dtype, out, count);
-               });
+  Tensor y = empty(Dims{n}, o, "randperm");
+  auto fill = [&](Generator& gen, void* out, int64_t count, bool) {
+    fill_randperm(gen, o.dtype, out, count);
+  };
+  if (!y.device().is_cuda()) return drawn(y, g, grad, {Distribution::Natural}, fill);
+  fill(default_generator(), nullptr, 0, true);
+  // The order of random keys; equal ones, of 2^64, are as good as never.
+  Tensor keys = empty(Dims{n}, {DType::Int64, y.device()});
+  draw_into(keys, g, {Distribution::AnyInteger}, [](Generator&, void*, int64_t, bool) {});
+  copy_raw(std::get<1>(sort(keys, 0, false, false)), y);
+  return with_grad(y, grad);
 }
 
 Tensor rand_like(const Tensor& x, GeneratorRef g, OptDType dtype, OptDevice device, bool grad,
                  Format format) {
   Options o = resolve(x, dtype, device);
-  return drawn(empty_in_format("rand_like", x, o, format), g, grad, uniform_fill(o.dtype, 0, 1));
+  return drawn(empty_in_format("rand_like", x, o, format), g, grad, uniform_draw(0, 1),
+               uniform_fill(o.dtype, 0, 1));
 }
 Tensor randn_like(const Tensor& x, GeneratorRef g, OptDType dtype, OptDevice device, bool grad,
                   Format format) {
   Options o = resolve(x, dtype, device);
-  return drawn(empty_in_format("randn_like", x, o, format), g, grad, normal_fill(o.dtype, 0, 1));
+  return drawn(empty_in_format("randn_like", x, o, format), g, grad, normal_draw(0, 1),
+               normal_fill(o.dtype, 0, 1));
 }
 Tensor randint_like(const Tensor& x, int64_t low, int64_t high, GeneratorRef g, OptDType dtype,
                     OptDevice device, bool grad, Format format) {
   Options o = resolve(x, dtype, device);
   return drawn(empty_in_format("randint_like", x, o, format), g, grad,
-               randint_fill(o.dtype, low, high));
+               randint_draw(o.dtype, low, high), randint_fill(o.dtype, low, high));
 }
 
 // ---- normal with tensors of parameters
@@ -185,7 +228,7 @@ void check_std(const Operand& std) {
   CHECK(!std.tensor().is_complex(), DType, "normal: expected a real std, got ",
         std.tensor().dtype());
   if (std.tensor().is_meta()) return;
-  Tensor values = contiguous(to_dtype(std.tensor(), DType::Float64));
+  Tensor values = contiguous(on_host(to_dtype(std.tensor(), DType::Float64)));
   const double* p = values.data<double>();
   for (int64_t i = 0; i < values.numel(); ++i)
     CHECK(p[i] >= 0, Value, "normal: expected std of at least 0, got ", p[i]);
@@ -205,7 +248,7 @@ Tensor normal_tensors(const Operand& mean, const Operand& std, GeneratorRef g) {
     y = own ? empty_in_format("normal", first, options_of(first), std::nullopt)
             : empty(sizes, options_of(first));
     double spread = std.is_tensor() ? 1 : std.scalar().to_double();
-    draw_into(y, g, normal_fill(y.dtype(), 0, spread));
+    draw_into(y, g, normal_draw(0, spread), normal_fill(y.dtype(), 0, spread));
     if (std.is_tensor()) mul_(y, std);
     add_(y, mean);
   }
@@ -216,6 +259,30 @@ Tensor normal_tensors(const Operand& mean, const Operand& std, GeneratorRef g) {
       for (size_t i : {0, 1})
         if (b.needs(i)) b[i] = zeros_like(b.grad());
     });
+  return y;
+}
+
+// Without replacement: the categories whose exponential variables, of rates that the weights give,
+// come first. With replacement: where uniform numbers fall among the sums of the weights.
+Tensor multinomial_on_gpu(const Tensor& x, int64_t samples, bool replacement, GeneratorRef g) {
+  Tensor weights = is_floating(x.dtype()) && itemsize(x.dtype()) < 4 ? to_dtype(x, DType::Float32)
+                                                                     : contiguous(x);
+  if (!replacement || samples == 1) {
+    Tensor races = empty(weights.sizes(), options_of(weights));
+    exponential_(races, 1, g);
+    Tensor order = std::get<1>(sort(div(weights, races), -1, true, false));
+    return contiguous(slice(order, -1, 0, samples, 1));
+  }
+  Tensor sums = cumsum(weights, -1, std::nullopt);
+  Dims sizes = x.sizes();
+  sizes.back() = samples;
+  Tensor points = empty(sizes, options_of(weights));
+  // Short of 1, so that the product with the sum of all weights cannot round up to it.
+  constexpr double most = 1 - 0x1p-20;
+  draw_into(points, g, uniform_draw(0, most), uniform_fill(points.dtype(), 0, most));
+  mul_(points, slice(sums, -1, sums.size(-1) - 1, sums.size(-1), 1));
+  Tensor y = empty(sizes, {DType::Int64, x.device()});
+  launch("multinomial", x.device(), &SearchKernels::searchsorted, sums, points, Tensor(), true, y);
   return y;
 }
 
@@ -233,6 +300,7 @@ Tensor multinomial(const Tensor& x, int64_t num_samples, bool replacement, Gener
   Tensor y = empty(sizes, {DType::Int64, x.device()}, "multinomial");
   if (x.is_meta()) return y;
   GradMode off(false);
+  if (x.device().is_cuda()) return multinomial_on_gpu(x, num_samples, replacement, g);
   Tensor weights = contiguous(x);
   fill_multinomial(*generator_of(g), y.data<int64_t>(), x.dtype(), weights.data<void>(), rows,
                    categories, num_samples, replacement);

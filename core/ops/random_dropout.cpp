@@ -24,10 +24,34 @@ Tensor keep_mask(const char* op, const Tensor& x, double p, bool per_channel) {
   } else {
     mask = empty_in_format(op, x, options_of(x), std::nullopt);
   }
-  draw_into(mask, {}, [&](Generator& g, void* out, int64_t n, bool) {
-    fill_bernoulli(g, x.dtype(), out, n, 1 - p);
-  });
+  draw_into(mask, {}, {Distribution::Bernoulli, 1 - p},
+            [&](Generator& g, void* out, int64_t n, bool) {
+              fill_bernoulli(g, x.dtype(), out, n, 1 - p);
+            });
   return mask;
+}
+
+// On a GPU mask and product are one kernel.
+std::tuple<Tensor, Tensor> fused_dropout(const Tensor& x, double keep) {
+  const Tensor from = is_dense(x) ? x : clone(detach(x), std::nullopt);
+  Tensor y = empty_like(from), mask = empty_like(from, DType::Bool);
+  launch("dropout", x.device(), &RandomKernels::dropout, from, keep, y, mask,
+         *philox_of({}, x.device()));
+  return {y, mask};
+}
+
+Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale) {
+  return mul(mul(grad, mask), Operand(Scalar(scale)));
+}
+
+Tensor dropout_on_gpu(const Tensor& x, double p) {
+  auto [y, mask] = fused_dropout(x, 1 - p);
+  if (wants_grad(x))
+    record("NativeDropoutBackward0", y, inputs(x),
+           [mask = save(mask), scale = 1 / (1 - p)](Backward& b) {
+             b[0] = native_dropout_backward(b.grad(), b(mask), scale);
+           });
+  return y;
 }
 
 bool is_identity(const Tensor& x, double p, bool training) {
@@ -40,6 +64,7 @@ Tensor plain_dropout(const char* op, const Tensor& x, double p, bool training, b
   CHECK(x.is_floating() || x.is_complex(), DType, op, ": expected a floating dtype, got ",
         x.dtype());
   if (p == 1) return mul(x, zeros(Dims{}, options_of(x)));
+  if (x.device().is_cuda() && !per_channel && x.is_floating()) return dropout_on_gpu(x, p);
   Tensor mask = keep_mask(op, x, p, per_channel);
   {
     GradMode off(false);
@@ -112,14 +137,11 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& x, double p, std::option
   if (!train.value_or(true) || x.numel() == 0)
     return {clone(x, std::nullopt), ones(x.sizes(), {DType::Bool, x.device()})};
   Tensor mask = empty_in_format("native_dropout", x, {DType::Bool, x.device()}, std::nullopt);
-  draw_into(mask, {}, [&](Generator& g, void* out, int64_t n, bool) {
-    fill_bernoulli(g, DType::Bool, out, n, 1 - p);
-  });
+  draw_into(mask, {}, {Distribution::Bernoulli, 1 - p},
+            [&](Generator& g, void* out, int64_t n, bool) {
+              fill_bernoulli(g, DType::Bool, out, n, 1 - p);
+            });
   return {mul(mul(x, mask), Operand(Scalar(p == 1 ? 0.0 : 1 / (1 - p)))), mask};
-}
-
-Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale) {
-  return mul(mul(grad, mask), Operand(Scalar(scale)));
 }
 
 // ---- randomized leaky relu
@@ -129,6 +151,13 @@ Tensor draw_slopes(const Tensor& x, double lower, double upper) {
   Tensor slopes = empty(x.sizes(), options_of(x));
   if (x.is_meta()) return slopes;
   GradMode off(false);
+  if (x.device().is_cuda()) {
+    draw_into(slopes, {}, {Distribution::Uniform, lower, upper},
+              [](Generator&, void*, int64_t, bool) {});
+    const Operand zero(Scalar(0.0));
+    return where(elementwise(Row::le, std::array{Operand(x), zero}, {}), slopes,
+                 Operand(Scalar(1.0)));
+  }
   Tensor values = contiguous(x);
   std::shared_ptr<Generator> g = generator_of({});
   std::lock_guard lock(g->mutex());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "core/tensor/dtype.h"
 #include "core/tensor/generator.h"
@@ -50,6 +51,9 @@ void fill_bernoulli(Generator& generator, DType dtype, void* out, int64_t n, DTy
 /// `high` up to the largest integer of the dtype (2^digits for a float).
 void fill_randint(Generator& generator, DType dtype, void* out, int64_t n, int64_t low,
                   std::optional<int64_t> high);
+
+/// The first integer and the number of integers that fill_randint draws from.
+std::pair<int64_t, uint64_t> integer_range(DType dtype, int64_t low, std::optional<int64_t> high);
 
 /// `random_()`, for all but complex: integers in [0, largest], floats in [0, 2^digits].
 void fill_random(Generator& generator, DType dtype, void* out, int64_t n);

@@ -114,6 +114,12 @@ void fill_randint(Generator& generator, DType dtype, void* out, int64_t n, int64
                      [&]<class T>() { randint(generator, static_cast<T*>(out), n, low, high); });
 }
 
+std::pair<int64_t, uint64_t> integer_range(DType dtype, int64_t low, std::optional<int64_t> high) {
+  IntRange range{0, 0};
+  detail::visit_real("random_", dtype, [&]<class T>() { range = randint_range<T>(low, high); });
+  return {range.low, static_cast<uint64_t>(range.last) - static_cast<uint64_t>(range.low) + 1};
+}
+
 void fill_random(Generator& generator, DType dtype, void* out, int64_t n) {
   detail::visit_real("random_", dtype,
                      [&]<class T>() { random(generator, static_cast<T*>(out), n); });

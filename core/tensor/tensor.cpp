@@ -23,36 +23,40 @@ Storage::Storage(size_t bytes, Device device) : bytes_(bytes), device_(device) {
 }
 
 Storage::~Storage() {
-  if (device_.is_cpu()) {
-    cpu_free(data_, bytes_);
-  } else if (device_.is_cuda()) {
-    opened_cuda_runtime->free(data_, context_, device_);
-    cuda_count_bytes(device_, -static_cast<int64_t>(bytes_));
-  }
+  free_memory();
+  if (device_.is_cuda()) cuda_count_bytes(device_, -static_cast<int64_t>(bytes_));
 }
 
+void Storage::free_memory() noexcept {
+  if (context_)
+    opened_cuda_runtime->free(data_, context_, device_);
+  else if (device_.is_cpu())
+    cpu_free(data_, bytes_);
+}
+
+// Pinned memory that grows becomes pageable.
 void Storage::resize(size_t bytes) {
   if (bytes <= bytes_) return;
+  void *grown = nullptr, *context = nullptr;
   if (device_.is_cuda()) {
     DeviceRuntime& runtime = cuda_runtime();
-    void* context = nullptr;
-    void* grown = runtime.allocate(bytes, device_, &context);
+    grown = runtime.allocate(bytes, device_, &context);
     if (bytes_) runtime.copy(grown, device_, data_, device_, bytes_, false);
-    runtime.free(data_, context_, device_);
     cuda_count_bytes(device_, static_cast<int64_t>(bytes - bytes_));
-    data_ = grown;
-    context_ = context;
-  } else if (data_) {
-    void* grown = cpu_allocate(bytes);
-    std::memcpy(grown, data_, bytes_);
-    cpu_free(data_, bytes_);
-    data_ = grown;
+  } else if (device_.is_cpu()) {
+    prepare_host_access(*this);
+    grown = cpu_allocate(bytes);
+    if (bytes_) std::memcpy(grown, data_, bytes_);
   }
+  free_memory();
+  data_ = grown;
+  context_ = context;
   bytes_ = bytes;
 }
 
-void refuse_host_access(Device device) {
-  fail(ErrorKind::NotImplemented, "no kernel for device ", device);
+void prepare_host_access(const Storage& storage) {
+  CHECK(!storage.device().is_cuda(), NotImplemented, "no kernel for device ", storage.device());
+  if (storage.is_pinned()) opened_cuda_runtime->wait_for_host(storage.context());
 }
 
 TensorImpl::TensorImpl(Ref<Storage> s, Dims sz, Dims st, int64_t off, DType dt)

@@ -11,7 +11,7 @@ export interface ToOptions {
   dtype?: DType | null;
   device?: DeviceLike | null;
   copy?: boolean;
-  /** Accepted for PyTorch's sake: copies between CPU tensors are never asynchronous. */
+  /** Between pinned memory and a GPU: returns before the copy is done. */
   nonBlocking?: boolean;
   memoryFormat?: number | null;
 }
@@ -50,8 +50,8 @@ function toOptions(args: readonly unknown[]): ToOptions {
 }
 
 // Plain "cuda" may turn out to be where the tensor is already: then it is itself.
-function moved(t: Tensor, device: Device): Tensor {
-  const there = ops._toDevice(t, device);
+function moved(t: Tensor, device: Device, nonBlocking: boolean): Tensor {
+  const there = ops._toDevice(t, device, nonBlocking);
   if (device.index !== null || !t.isCuda || !ops._sameTensor(t, there)) return there;
   there.dispose();
   return t;
@@ -62,7 +62,7 @@ export function to(self: Tensor, args: readonly unknown[]): Tensor {
   const o = toOptions(args);
   let t = self;
   const device = o.device == null ? null : dt.device(o.device);
-  if (device && device.code !== t.device.code) t = moved(t, device);
+  if (device && device.code !== t.device.code) t = moved(t, device, o.nonBlocking ?? false);
   const format = o.memoryFormat ?? null;
   const dtype = o.dtype ?? null;
   const sameDType = dtype === null || dtype === t.dtype;

@@ -1,4 +1,5 @@
 // Generator: a stream of random numbers with a seed and a state of its own.
+import { Device, device as toDevice, type DeviceLike } from "./dtype.js";
 import { ValueError } from "./errors.js";
 import * as ops from "./ops.gen.js";
 import type { Tensor } from "./tensor.js";
@@ -30,8 +31,13 @@ export function readSeed(value: unknown): number | bigint {
 export class Generator {
   /** Number of the generator in the core. */
   readonly _id: number;
-  constructor() {
-    this._id = ops._generatorCreate(67280421310721);
+  /** Where the generator draws: "cpu", or a CUDA device. */
+  readonly device: Device;
+  constructor(device: DeviceLike = "cpu") {
+    const wanted = toDevice(device);
+    const index = wanted.type === "cuda" ? (wanted.index ?? ops._cudaCurrentDevice()) : 0;
+    this.device = new Device(wanted.type, index);
+    this._id = ops._generatorCreate(67280421310721, this.device);
     registry.register(this, this._id, this);
   }
   /** Starts over from a seed. */
@@ -46,7 +52,7 @@ export class Generator {
   initialSeed(): number | bigint {
     return readSeed(ops._generatorInitialSeed(this._id));
   }
-  /** The state as 5056 bytes, interchangeable with PyTorch's. */
+  /** The state as 5056 bytes (16 of a CUDA device's), interchangeable with PyTorch's. */
   getState(): Tensor {
     return ops._generatorGetState(this._id);
   }

@@ -8,7 +8,10 @@ import type { Tensor } from "./tensor.js";
 
 const defaultGenerator = 0;
 
-/** Starts the default generator over: the draws that follow are PyTorch's, number for number. */
+/**
+ * Starts the default generators of the CPU and of all CUDA devices over: the draws that follow are
+ * PyTorch's, number for number.
+ */
 export function manualSeed(seed: number | bigint): void {
   ops._generatorManualSeed(defaultGenerator, seedBits("manualSeed", seed));
 }

@@ -3,6 +3,7 @@ import "./dispose_symbol.js";
 import { backward as runBackward, GradFn } from "./autograd.js";
 import { backend } from "./backend.js";
 import { to as castTo, type ToOptions } from "./casts.js";
+import { fetchData, fetchItem } from "./cuda/async.js";
 import {
   Complex,
   Device,
@@ -150,11 +151,12 @@ export class Tensor {
     return gatherData(this);
   }
   /** As data(), without blocking the event loop where work is still running. */
-  async dataAsync(): Promise<TypedArray> {
-    return gatherData(this);
+  dataAsync(): Promise<TypedArray> {
+    return fetchData(this);
   }
-  async itemAsync(): Promise<number | bigint | boolean | Complex> {
-    return this.item();
+  /** As item(), without blocking the event loop where work is still running. */
+  itemAsync(): Promise<number | bigint | boolean | Complex> {
+    return fetchItem(this);
   }
   /** The values as nested arrays; a plain number for a 0-d tensor. */
   tolist(): Nested {

@@ -9,6 +9,7 @@ import * as ops from "./ops.gen.js";
 import * as optim from "./optim/index.js";
 import { installProducts } from "./products.js";
 import { castMethods } from "./casts.js";
+import { streamMethods } from "./cuda/streams.js";
 import { randomMethods } from "./random.js";
 import { shapeMethods } from "./shape.js";
 import { installReductions } from "./reduce.js";
@@ -24,7 +25,7 @@ ops.installMethods(Tensor.prototype);
 installAliases(Tensor.prototype);
 installChoosing(Tensor.prototype);
 installProducts(Tensor.prototype);
-Object.assign(Tensor.prototype, castMethods, randomMethods, shapeMethods);
+Object.assign(Tensor.prototype, castMethods, randomMethods, shapeMethods, streamMethods);
 installReductions(Tensor.prototype);
 nameClasses(nn, optim, optim.lrScheduler);
 
@@ -129,6 +130,15 @@ export { init } from "./backend.js";
 export type { InitOptions } from "./backend.js";
 export { dispose, keep, tidy } from "./tidy.js";
 export * as memory from "./memory.js";
+export * as cuda from "./cuda/index.js";
+export * as backends from "./cuda/backends_namespace.js";
+export {
+  areDeterministicAlgorithmsEnabled,
+  getFloat32MatmulPrecision,
+  setFloat32MatmulPrecision,
+  useDeterministicAlgorithms,
+} from "./cuda/backends.js";
+export type { MatmulPrecision } from "./cuda/backends.js";
 export { conv1d, conv2d, conv3d, maxPool1d, maxPool2d, maxPool3d } from "./nn/functional_conv.js";
 export { adaptiveAvgPool1d, adaptiveMaxPool1d } from "./nn/functional_pool.js";
 export { chainMatmul, einsum, lu, tensordot } from "./products.js";
