@@ -9,6 +9,7 @@
 #include "core/dispatch/op.h"
 #include "core/dispatch/snapshot.h"
 #include "core/tensor/allocator.h"
+#include "core/tensor/cuda_services.h"
 #include "core/tensor/device_runtime.h"
 
 struct cresset_env {
@@ -139,6 +140,7 @@ void* cresset_data(cresset_env* env, double id, size_t* bytes) {
     CHECK(t->device().is_cpu(), Device, "data: expected a tensor on cpu, got one on ", t->device());
     CHECK(t->is_contiguous(), Value, "data: expected a contiguous tensor");
     *bytes = static_cast<size_t>(t->numel()) * itemsize(t->dtype());
+    wait_for_copies(t->storage());
     data = t->data();
   });
   return status ? nullptr : data;

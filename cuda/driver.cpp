@@ -21,6 +21,40 @@ bool succeeded(cudaError_t status) {
   return false;
 }
 
+// The driver's virtual memory functions, found through the runtime: libcuda.so is never linked.
+struct VirtualMemory {
+  decltype(&cuMemAddressReserve) reserve = nullptr;
+  decltype(&cuMemAddressFree) unreserve = nullptr;
+  decltype(&cuMemCreate) create = nullptr;
+  decltype(&cuMemRelease) release = nullptr;
+  decltype(&cuMemMap) map = nullptr;
+  decltype(&cuMemUnmap) unmap = nullptr;
+  decltype(&cuMemSetAccess) set_access = nullptr;
+
+  template <class F> static void find(const char* name, F& function) {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    succeeded(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result));
+    function = reinterpret_cast<F>(found);
+  }
+  VirtualMemory() {
+    find("cuMemAddressReserve", reserve);
+    find("cuMemAddressFree", unreserve);
+    find("cuMemCreate", create);
+    find("cuMemRelease", release);
+    find("cuMemMap", map);
+    find("cuMemUnmap", unmap);
+    find("cuMemSetAccess", set_access);
+  }
+  bool complete() const {
+    return reserve && unreserve && create && release && map && unmap && set_access;
+  }
+};
+const VirtualMemory& virtual_memory() {
+  static const auto* functions = new VirtualMemory;
+  return *functions;
+}
+
 CUmemAllocationProp memory_on(int device) {
   CUmemAllocationProp prop = {};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -29,13 +63,6 @@ CUmemAllocationProp memory_on(int device) {
 }
 
 }  // namespace
-
-DeviceScope::DeviceScope(int device) : before_(current_device()), device_(device) {
-  if (device_ != before_) cudaSetDevice(device_);
-}
-DeviceScope::~DeviceScope() {
-  if (device_ != before_) cudaSetDevice(before_);
-}
 
 uint64_t capture_number(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -150,39 +177,42 @@ uint64_t Driver::capture_of(StreamHandle stream) { return capture_number(stream_
 
 char* Driver::reserve(size_t bytes) {
   DeviceScope scope(device_);
+  succeeded(cudaFree(nullptr));  // makes the context that the driver's calls work in
   CUdeviceptr at = 0;
-  if (cuMemAddressReserve(&at, bytes, 0, 0, 0) != CUDA_SUCCESS) return nullptr;
+  const VirtualMemory& vm = virtual_memory();
+  if (!vm.complete() || vm.reserve(&at, bytes, 0, 0, 0) != CUDA_SUCCESS) return nullptr;
   return reinterpret_cast<char*>(at);
 }
 
 void Driver::unreserve(char* at, size_t bytes) {
-  cuMemAddressFree(reinterpret_cast<CUdeviceptr>(at), bytes);
+  virtual_memory().unreserve(reinterpret_cast<CUdeviceptr>(at), bytes);
 }
 
 bool Driver::map(char* at, size_t bytes) {
   DeviceScope scope(device_);
   RelaxedCapture relaxed;
+  const VirtualMemory& vm = virtual_memory();
   const CUmemAllocationProp prop = memory_on(device_);
   const auto address = reinterpret_cast<CUdeviceptr>(at);
   CUmemGenericAllocationHandle memory = 0;
-  if (cuMemCreate(&memory, bytes, &prop, 0) != CUDA_SUCCESS) return false;
+  if (vm.create(&memory, bytes, &prop, 0) != CUDA_SUCCESS) return false;
   const CUmemAccessDesc access = {.location = prop.location,
                                   .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  const bool mapped = cuMemMap(address, bytes, 0, memory, 0) == CUDA_SUCCESS;
-  if (mapped && cuMemSetAccess(address, bytes, &access, 1) == CUDA_SUCCESS) {
+  const bool mapped = vm.map(address, bytes, 0, memory, 0) == CUDA_SUCCESS;
+  if (mapped && vm.set_access(address, bytes, &access, 1) == CUDA_SUCCESS) {
     mapped_[at] = memory;
     return true;
   }
-  if (mapped) cuMemUnmap(address, bytes);
-  cuMemRelease(memory);
+  if (mapped) vm.unmap(address, bytes);
+  vm.release(memory);
   return false;
 }
 
 void Driver::unmap(char* at, size_t bytes) {
   auto found = mapped_.find(at);
   if (found == mapped_.end()) return;
-  cuMemUnmap(reinterpret_cast<CUdeviceptr>(at), bytes);
-  cuMemRelease(found->second);
+  virtual_memory().unmap(reinterpret_cast<CUdeviceptr>(at), bytes);
+  virtual_memory().release(found->second);
   mapped_.erase(found);
 }
 

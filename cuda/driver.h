@@ -9,32 +9,9 @@
 #include <vector>
 
 #include "cuda/device_api.h"
+#include "cuda/scopes.h"
 
 namespace cresset::cuda {
-
-/// Makes a device current for a scope, for the CUDA runtime only.
-class DeviceScope {
- public:
-  explicit DeviceScope(int device);
-  ~DeviceScope();
-  DeviceScope(const DeviceScope&) = delete;
-  DeviceScope& operator=(const DeviceScope&) = delete;
-
- private:
-  int before_, device_;
-};
-
-/// Allows calls that a capture would forbid, such as cudaMalloc, for a scope.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
 
 class Driver final : public DeviceApi {
  public:

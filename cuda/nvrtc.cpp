@@ -10,6 +10,7 @@
 
 #include "cuda/check.h"
 #include "cuda/disk_cache.h"
+#include "cuda/scopes.h"
 #include "cuda/stream.h"
 
 namespace cresset::cuda {
@@ -121,6 +122,7 @@ std::string kernel_key(const std::string& source, const std::string& arch) {
 
 CUfunction load_kernel(const std::string& source, const char* entry) {
   bind_context();
+  const RelaxedCapture relaxed;
   Loaded& l = loaded();
   std::lock_guard lock(l.mutex);
   const int device = current_device();

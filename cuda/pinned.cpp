@@ -59,15 +59,14 @@ PinnedCache::Block* PinnedCache::find(const void* address) {
   return !b.free && at < b.data + b.size ? &b : nullptr;
 }
 
-void PinnedCache::record(Block* block, DeviceApi& device, StreamHandle stream, bool writes) {
+void PinnedCache::record(Block* block, DeviceApi& device, StreamHandle stream) {
   std::lock_guard lock(mutex_);
-  block->uses.push_back({&device, device.record(stream), writes});
+  block->uses.push_back({&device, device.record(stream)});
 }
 
-void PinnedCache::wait(Block* block, bool reads) {
+void PinnedCache::wait(Block* block) {
   std::lock_guard lock(mutex_);
-  for (const Block::Use& use : block->uses)
-    if (reads || use.writes) use.device->wait(use.event);
+  for (const Block::Use& use : block->uses) use.device->wait(use.event);
   settle(block);
 }
 

@@ -18,7 +18,7 @@ class HostApi {
 };
 
 /// Blocks of a power of two of bytes. A block that copies still use when it is freed is reused
-/// after they are done; one that a copy still fills can be waited for.
+/// after they are done.
 class PinnedCache {
  public:
   struct Block {
@@ -28,7 +28,6 @@ class PinnedCache {
     struct Use {
       DeviceApi* device;
       EventHandle event;
-      bool writes;
     };
     std::vector<Use> uses;
   };
@@ -41,9 +40,9 @@ class PinnedCache {
   /// The live block around an address, or null: the memory is not pinned by this cache.
   Block* find(const void* address);
   /// A copy in `stream` that was just queued uses the block.
-  void record(Block* block, DeviceApi& device, StreamHandle stream, bool writes);
-  /// Waits until no queued copy writes into the block (any copy, with `reads`).
-  void wait(Block* block, bool reads);
+  void record(Block* block, DeviceApi& device, StreamHandle stream);
+  /// Waits until no queued copy uses the block: before the CPU reads or writes it.
+  void wait(Block* block);
   void empty();
 
  private:

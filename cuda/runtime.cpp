@@ -3,9 +3,10 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <exception>
+#include <optional>
 
 #include "core/tensor/device_runtime.h"
+#include "core/tensor/math_mode.h"
 #include "cuda/check.h"
 #include "cuda/device_error.h"
 #include "cuda/driver.h"
@@ -20,6 +21,33 @@ namespace cresset::cuda {
 namespace {
 
 thread_local const char* op_now = "cuda";
+
+// What was before each launch that is under way: kernels may call operators that launch others.
+struct Launch {
+  const char* op;
+  int device;
+};
+constexpr int most_launches = 16;
+thread_local Launch launches[most_launches];
+thread_local int depth = 0;
+
+// With launch_blocking: the error of the last kernel, thrown by the next call that may throw.
+thread_local std::optional<Error> pending;
+
+void watch_launch() noexcept {
+  if (is_capturing() || pending) return;
+  try {
+    CUDA_CHECK(cudaDeviceSynchronize());
+    throw_device_errors(cuda::current_device());
+  } catch (const Error& e) {
+    pending = e;
+  }
+}
+
+void throw_pending() {
+  if (pending) [[unlikely]]
+    throw *std::exchange(pending, std::nullopt);
+}
 
 class Runtime final : public DeviceRuntime {
  public:
@@ -47,31 +75,29 @@ class Runtime final : public DeviceRuntime {
     CUDA_CHECK(cudaMemsetAsync(to, byte, bytes, current_stream(device.index)));
   }
   void synchronize(Device device) override {
+    throw_pending();
     refuse_in_capture("synchronize()", "waits for the device");
     const DeviceScope scope(device.index);
     CUDA_CHECK(cudaDeviceSynchronize());
     throw_device_errors(device.index);
   }
-  void wait_for_host(void* context) override {
-    pinned_cache().wait(static_cast<PinnedCache::Block*>(context), false);
-  }
 
-  Launch begin_launch(const char* op, Device device) override {
-    const Launch before{op_now, cuda::current_device()};
+  void begin_launch(const char* op, Device device) override {
+    throw_pending();
+    if (depth == most_launches)
+      fail(ErrorKind::Internal, op, ": operators call each other too deep");
+    launches[depth++] = {op_now, cuda::current_device()};
     op_now = op;
-    if (device.index != before.device) [[unlikely]]
+    if (device.index != cuda::current_device()) [[unlikely]]
       set_current_device(device.index);
-    return before;
   }
-  void end_launch(Launch before) noexcept override {
+  void end_launch() noexcept override {
+    if (math_mode().launch_blocking) [[unlikely]]
+      watch_launch();
+    const Launch before = launches[--depth];
     op_now = before.op;
     if (before.device != cuda::current_device()) [[unlikely]]
       restore_device(before.device);
-  }
-  void check_launch() override {
-    if (is_capturing()) return;
-    CUDA_CHECK(cudaDeviceSynchronize());
-    throw_device_errors(cuda::current_device());
   }
 
   AllocatorStats stats(Device device) override {
@@ -104,6 +130,7 @@ class Runtime final : public DeviceRuntime {
 // later, so that its block remembers the copy.
 void Runtime::copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                    bool wait) {
+  throw_pending();
   const Device place = to_device.is_cuda() ? to_device : from_device;
   const DeviceScope scope(place.index);
   cudaStream_t stream = current_stream(place.index);
@@ -125,7 +152,7 @@ void Runtime::copy(void* to, Device to_device, const void* from, Device from_dev
     CUDA_CHECK(cudaStreamSynchronize(stream));
     throw_device_errors(place.index);
   } else if (pinned && !is_capturing()) {
-    pinned_cache().record(pinned, driver(place.index), stream, down);
+    pinned_cache().record(pinned, driver(place.index), stream);
   }
 }
 
@@ -146,7 +173,7 @@ void fail_cuda(cudaError_t status, const char* call) {
   cudaGetLastError();
   const ErrorKind kind =
       status == cudaErrorMemoryAllocation ? ErrorKind::OutOfMemory : ErrorKind::Internal;
-  const bool later = is_asynchronous(status) && !cuda_launch_blocking;
+  const bool later = is_asynchronous(status) && !math_mode().launch_blocking;
   fail(kind, op_now, ": CUDA error ", static_cast<int>(status), " in ", call, ": ",
        cudaGetErrorString(status),
        later ? "; possibly from an earlier operator: CUDA_LAUNCH_BLOCKING=1 finds out which" : "");
@@ -173,6 +200,6 @@ extern "C" CRESSET_API cresset::DeviceRuntime* cresset_cuda_open() {
   static auto* runtime = new cresset::cuda::Runtime;
   cresset::cuda::register_tables();
   const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
-  cresset::cuda_launch_blocking = blocking && std::strcmp(blocking, "0") != 0;
+  cresset::math_mode().launch_blocking = blocking && std::strcmp(blocking, "0") != 0;
   return runtime;
 }

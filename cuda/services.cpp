@@ -142,7 +142,7 @@ class Services final : public CudaServices {
   }
 
   // ---- pinned memory
-  Ref<Storage> pinned(size_t bytes) override {
+  void* allocate_pinned(size_t bytes, void** context) override {
     PinnedCache::Block* block = nullptr;
     for (int attempt = 0; !block; ++attempt) {
       block = pinned_cache().allocate(bytes);
@@ -150,7 +150,11 @@ class Services final : public CudaServices {
             " bytes, which the system refused");
       if (!block) reclaim_memory(attempt);
     }
-    return make_ref<Storage>(bytes, block->data, block);
+    *context = block;
+    return block->data;
+  }
+  void wait_for_copies(void* context) override {
+    pinned_cache().wait(static_cast<PinnedCache::Block*>(context));
   }
 
   // ---- graphs

@@ -1,7 +1,8 @@
 // What the host's Tensor class asks of the core: metadata, gradients, graph inspection.
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
-#include "core/ops/ops.h"
+#include "core/ops/copy_async.h"
+#include "core/tensor/cuda_services.h"
 
 namespace cresset::ops {
 namespace {
@@ -116,6 +117,7 @@ Scalar item(const Tensor& x) {
   CHECK(x.numel() == 1, Value, "item: expected a tensor with one element, got shape ", x.sizes());
   CHECK(!x.is_meta(), Device, "item: a meta tensor has no values");
   const Tensor here = on_host(x);
+  wait_for_copies(here.storage());
   return visit_dtype(x.dtype(), [&]<class T>() {
     T v = *here.data<T>();
     if constexpr (std::is_same_v<T, bool>)
@@ -135,7 +137,7 @@ void put_default_dtype(DType dtype) { set_default_dtype(dtype); }
 Tensor to_device(const Tensor& x, Device device, bool non_blocking) {
   device = resolve_device(device);
   if (x.device() == device) return x;
-  Tensor y = on_device(x, device, !non_blocking);
+  Tensor y = non_blocking ? on_device_async(x, device) : on_device(x, device);
   if (wants_grad(x))
     record("ToCopyBackward0", y, inputs(x),
            [from = x.device()](Backward& b) { b[0] = to_device(b.grad(), from, false); });

@@ -3,6 +3,7 @@
 
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
+#include "core/ops/copy_async.h"
 #include "core/ops/copy_kernels.h"
 #include "core/ops/overlap.h"
 #include "core/ops/shape.h"
@@ -79,9 +80,7 @@ Tensor empty_in_format(const char* op, const Tensor& x, Options o, std::optional
 // ---- copies
 
 void copy_same_dtype(const Tensor& src, const Tensor& dst) {
-  if (dst.device().is_cpu())
-    for (const Tensor* t : {&src, &dst})
-      if (t->storage().is_pinned()) prepare_host_access(t->storage());
+  for (const Tensor* t : {&src, &dst}) wait_for_copies(t->storage());
   int64_t size = static_cast<int64_t>(itemsize(dst.dtype()));
   StridedCopy c{dst.device_data<char>(), src.device_data<char>(),  dst.sizes(),
                 dst.strides(),           Dims(dst.sizes().size()), size};
@@ -107,46 +106,54 @@ void move_block(const Tensor& src, const Tensor& dst, bool wait) {
                         wait);
 }
 
-Tensor empty_pinned(const Tensor& like) {
-  const size_t bytes = static_cast<size_t>(like.numel()) * itemsize(like.dtype());
-  return Tensor(make_ref<TensorImpl>(cuda_services().pinned(bytes), like.sizes(), like.strides(), 0,
-                                     like.dtype()));
-}
-
-}  // namespace
-
-Tensor on_device(const Tensor& x, Device device, bool wait) {
+// The same values on another device; without `wait` they may arrive later.
+Tensor moved(const Tensor& x, Device device, bool wait) {
   device = resolve_device(device);
   if (x.device() == device) return x;
   if (device.is_meta()) return cresset::empty_strided(x.sizes(), x.strides(), {x.dtype(), device});
   CHECK(!x.is_meta(), NotImplemented, "to: no copy from ", x.device(), " to ", device);
   const Tensor from = block_of(x);
-  const Options o{x.dtype(), device};
-  Tensor to = !wait && device.is_cpu() ? empty_pinned(from)
-              : from.is_contiguous()   ? empty(from.sizes(), o)
-                                       : cresset::empty_strided(from.sizes(), from.strides(), o);
+  const Options o{x.dtype(), !wait && device.is_cpu() ? pinned_cpu : device};
+  Tensor to = from.is_contiguous() ? empty(from.sizes(), o)
+                                   : cresset::empty_strided(from.sizes(), from.strides(), o);
   move_block(from, to, wait);
   return to;
 }
 
 // Between devices the block moves first; dtype, broadcast and strides are the target's work.
-static void copy_across(const Tensor& src, const Tensor& dst, bool wait) {
+void copy_across(const Tensor& src, const Tensor& dst, bool wait) {
   const bool same = src.dtype() == dst.dtype() && src.sizes() == dst.sizes();
   if (same && src.strides() == dst.strides() && is_dense(src)) return move_block(src, dst, wait);
   if (same && src.is_contiguous() && dst.is_contiguous()) return move_block(src, dst, wait);
-  launch("copy_", dst.device(), &ElementwiseKernels::copy, Operand(on_device(src, dst.device())),
+  wait_for_copies(dst.storage());
+  launch("copy_", dst.device(), &ElementwiseKernels::copy, Operand(moved(src, dst.device(), true)),
          dst);
 }
 
-void copy_raw(const Operand& src, const Tensor& dst, bool wait) {
-  if (src.is_tensor() && !(src.tensor().device() == dst.device()) && !dst.is_meta())
-    return copy_across(src.tensor(), dst, wait);
+bool is_across(const Tensor& src, const Tensor& dst) {
+  return !(src.device() == dst.device()) && !dst.is_meta();
+}
+
+}  // namespace
+
+Tensor on_device(const Tensor& x, Device device) { return moved(x, device, true); }
+Tensor on_device_async(const Tensor& x, Device device) { return moved(x, device, false); }
+
+void copy_raw(const Operand& src, const Tensor& dst) {
+  if (src.is_tensor() && is_across(src.tensor(), dst)) return copy_across(src.tensor(), dst, true);
   bool plain = src.is_tensor() && !dst.is_meta() && src.tensor().dtype() == dst.dtype() &&
                src.tensor().numel() != 1;
-  if (plain && dst.numel() > 0)
-    copy_same_dtype(src.tensor(), dst);
+  if (plain && dst.numel() > 0) return copy_same_dtype(src.tensor(), dst);
+  if (src.is_tensor()) wait_for_copies(src.tensor().storage());
+  wait_for_copies(dst.storage());
+  launch("copy_", dst.device(), &ElementwiseKernels::copy, src, dst);
+}
+
+void copy_raw_async(const Tensor& src, const Tensor& dst) {
+  if (is_across(src, dst))
+    copy_across(src, dst, false);
   else
-    launch("copy_", dst.device(), &ElementwiseKernels::copy, src, dst);
+    copy_raw(src, dst);
 }
 
 Tensor clone(const Tensor& x, std::optional<int64_t> memory_format) {
@@ -192,7 +199,9 @@ Tensor to_dtype(const Tensor& x, DType dtype) {
   return x.dtype() == dtype ? x : cast_copy(x, dtype, std::nullopt);
 }
 
-Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
+namespace {
+
+Tensor& copy_op(Tensor& self, const Tensor& src, bool non_blocking) {
   bool recording = wants_grad(self, src) && (self.is_floating() || self.is_complex());
   check_inplace("copy_", self, recording);
   check_no_self_overlap("copy_", self);
@@ -212,11 +221,18 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
     GradMode off(false);
     from = clone(src, std::nullopt);
   }
-  copy_raw(from, self, !non_blocking);
+  if (non_blocking)
+    copy_raw_async(from, self);
+  else
+    copy_raw(from, self);
   self.bump_version();
   if (node) rebase_history(self, node);
   return self;
 }
+
+}  // namespace
+
+Tensor& copy_(Tensor& self, const Tensor& src) { return copy_op(self, src, false); }
 
 Tensor& fill_(Tensor& self, const Operand& value) {
   CHECK(!value.is_tensor() || value.tensor().dim() == 0, Shape,
@@ -257,8 +273,8 @@ OP_TABLE(copy) = {
               "private", "The values cast and laid out; the tensor itself when it fits."),
     op<to_dtype>("_to_dtype(Tensor self, ScalarType dtype) -> Tensor", "private",
                  "The values cast to a dtype; the tensor itself when it has that dtype."),
-    op<copy_>("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", "method",
-              "Writes the values of `src`, broadcast and cast, into the tensor."),
+    op<copy_op>("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+                "method", "Writes the values of `src`, broadcast and cast, into the tensor."),
     op<fill_>("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)", "method",
               "Writes one value into every element."),
     op<fill>("fill(Tensor self, Tensor|Scalar value) -> Tensor", "torch",

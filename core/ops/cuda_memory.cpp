@@ -66,21 +66,18 @@ void record_stream(const Tensor& x, int64_t stream) {
 
 // ---- pinned memory
 
+bool is_pinned(const Tensor& x) { return cresset::is_pinned(x.storage()); }
+
 Tensor pin_memory(const Tensor& x) {
   CHECK(x.device().is_cpu(), Device, "pinMemory: expected a tensor on cpu, got one on ",
         x.device());
-  if (x.storage().is_pinned()) return x;
+  if (is_pinned(x)) return x;
   const GradMode off(false);
-  const bool dense = is_dense(x);
-  Dims strides = dense ? x.strides() : contiguous_strides(x.sizes());
-  const size_t bytes = static_cast<size_t>(x.numel()) * itemsize(x.dtype());
-  Tensor y(make_ref<TensorImpl>(cuda_services().pinned(bytes), x.sizes(), std::move(strides), 0,
-                                x.dtype()));
+  const Options o{x.dtype(), pinned_cpu};
+  Tensor y = is_dense(x) ? empty_strided(x.sizes(), x.strides(), o) : empty(x.sizes(), o);
   copy_raw(x, y);
   return y;
 }
-bool is_pinned(const Tensor& x) { return x.storage().is_pinned(); }
-
 }  // namespace
 
 OP_TABLE(cuda_memory) = {

@@ -18,6 +18,7 @@
 #include "core/ops/optim.h"
 #include "core/ops/pad.h"
 #include "core/ops/pool.h"
+#include "core/ops/random.h"
 #include "core/ops/reduce.h"
 #include "core/ops/scan.h"
 #include "core/ops/scatter.h"
@@ -59,6 +60,7 @@ const void** cuda_table_slot(const char* kernels) {
       {"OptimKernels", slot_of<OptimKernels>()},
       {"PadKernels", slot_of<PadKernels>()},
       {"PoolKernels", slot_of<PoolKernels>()},
+      {"RandomKernels", slot_of<RandomKernels>()},
       {"ReduceKernels", slot_of<ReduceKernels>()},
       {"ScanKernels", slot_of<ScanKernels>()},
       {"ScatterKernels", slot_of<ScatterKernels>()},

@@ -28,8 +28,6 @@ void launch(const char* op, Device device, void (*Kernels::*member)(P...), A&&..
   CHECK(kernel, NotImplemented, op, ": no kernel for device ", device);
   const LaunchScope scope(op, device);
   kernel(std::forward<A>(args)...);
-  if (cuda_launch_blocking) [[unlikely]]
-    opened_cuda_runtime->check_launch();
 }
 
 }  // namespace cresset

@@ -19,15 +19,13 @@ using cresset::empty_strided;
 Tensor clone(const Tensor& x, std::optional<int64_t> memory_format);
 Tensor contiguous(const Tensor& x);
 Tensor to_dtype(const Tensor& x, DType dtype);
-Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking = false);
+Tensor& copy_(Tensor& self, const Tensor& src);
 Tensor& zero_(Tensor& self);
 Tensor& fill_(Tensor& self, const Operand& value);
-/// Copies without recording, checks or version bump: dst must be of src's broadcast shape. Without
-/// `wait` a copy between pinned memory of the CPU and a GPU may still be under way on return.
-void copy_raw(const Operand& src, const Tensor& dst, bool wait = true);
+/// Copies without recording, checks or version bump: dst must be of src's broadcast shape.
+void copy_raw(const Operand& src, const Tensor& dst);
 /// The same values on another device, not recorded; the tensor itself where it is there already.
-/// Without `wait` they arrive later, on the CPU in pinned memory.
-Tensor on_device(const Tensor& x, Device device, bool wait = true);
+Tensor on_device(const Tensor& x, Device device);
 /// The values on the CPU, for code that looks at them: waits for the device.
 inline Tensor on_host(const Tensor& x) { return on_device(x, {}); }
 

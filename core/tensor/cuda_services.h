@@ -59,7 +59,8 @@ class CudaServices {
   virtual void record_stream(Storage& storage, int64_t stream) = 0;
 
   // Pinned memory of the CPU.
-  virtual Ref<Storage> pinned(size_t bytes) = 0;
+  virtual void* allocate_pinned(size_t bytes, void** context) = 0;
+  virtual void wait_for_copies(void* context) = 0;
 
   // Graphs.
   virtual int64_t begin_capture(int64_t share_pool_of) = 0;
@@ -72,5 +73,15 @@ class CudaServices {
 
 /// Throws Device, saying why, where CUDA cannot be used.
 CudaServices& cuda_services();
+
+/// As the device of a new storage: the CPU, in pinned memory. The storage's device is the CPU then.
+constexpr Device pinned_cpu{DeviceType::CPU, 1};
+
+inline bool is_pinned(const Storage& s) { return s.device().is_cpu() && s.context(); }
+/// Before code of the CPU touches what may be pinned memory: waits for copies that use it.
+inline void wait_for_copies(const Storage& s) {
+  if (is_pinned(s)) [[unlikely]]
+    cuda_services().wait_for_copies(s.context());
+}
 
 }  // namespace cresset

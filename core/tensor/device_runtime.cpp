@@ -10,7 +10,6 @@ namespace cresset {
 
 DeviceRuntime* opened_cuda_runtime = nullptr;
 bool cuda_wants_sweep = false;
-bool cuda_launch_blocking = false;
 
 namespace {
 

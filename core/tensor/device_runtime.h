@@ -21,29 +21,18 @@ class DeviceRuntime {
 
   /// At least `bytes` (may be 0) for use on the current stream; `context` comes back in `free`.
   virtual void* allocate(size_t bytes, Device device, void** context) = 0;
-  /// Also for pinned memory of the CPU.
   virtual void free(void* data, void* context, Device device) noexcept = 0;
 
   /// Copies between any two devices, one of which may be the CPU, after the work enqueued so far.
-  /// With `wait`, and always for pageable memory, the bytes of the CPU may be used on return.
+  /// With `wait` (always towards pageable memory of the CPU) the bytes are there on return.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes,
                     bool wait) = 0;
   virtual void fill_bytes(void* to, Device device, int byte, size_t bytes) = 0;
   virtual void synchronize(Device device) = 0;
 
-  /// Around every kernel: makes `device` current and remembers who launches, for messages; gives
-  /// what was before, since operators may launch others.
-  struct Launch {
-    const char* op;
-    int device;
-  };
-  virtual Launch begin_launch(const char* op, Device device) = 0;
-  virtual void end_launch(Launch before) noexcept = 0;
-  /// After a kernel, when `cuda_launch_blocking`: waits for it and throws what it did wrong.
-  virtual void check_launch() = 0;
-
-  /// Before code of the CPU looks at pinned memory: waits for copies that still write it.
-  virtual void wait_for_host(void* context) = 0;
+  /// Around every kernel: makes `device` current and remembers who launches, for messages.
+  virtual void begin_launch(const char* op, Device device) = 0;
+  virtual void end_launch() noexcept = 0;
 
   virtual AllocatorStats stats(Device device) = 0;
   virtual void empty_cache() = 0;
@@ -80,23 +69,16 @@ DeviceRuntime& cuda_runtime();
 /// The runtime if a CUDA device was used before, else null: for statistics and polling.
 CRESSET_API extern DeviceRuntime* opened_cuda_runtime;
 
-/// Waits after every kernel, so that its errors name the operator.
-CRESSET_API extern bool cuda_launch_blocking;
-
 /// "cuda" alone becomes the current device; the index is checked against what is there.
 Device resolve_device(Device device);
 
 /// Keeps a device current while its kernel is launched.
 class LaunchScope {
  public:
-  LaunchScope(const char* op, Device device)
-      : before_(opened_cuda_runtime->begin_launch(op, device)) {}
-  ~LaunchScope() { opened_cuda_runtime->end_launch(before_); }
+  LaunchScope(const char* op, Device device) { opened_cuda_runtime->begin_launch(op, device); }
+  ~LaunchScope() { opened_cuda_runtime->end_launch(); }
   LaunchScope(const LaunchScope&) = delete;
   LaunchScope& operator=(const LaunchScope&) = delete;
-
- private:
-  DeviceRuntime::Launch before_;
 };
 
 // ---- the memory policy's view of all CUDA devices: one budget per device

@@ -2,7 +2,6 @@
 #include "core/tensor/math_mode.h"
 
 #include "core/base/error.h"
-#include "core/tensor/device_runtime.h"
 
 namespace cresset {
 namespace {
@@ -20,10 +19,10 @@ constexpr Switch switches[] = {
     {"cudnn.benchmark", &MathMode::conv_benchmark},
     {"cudnn.deterministic", &MathMode::conv_deterministic},
     {"deterministic", &MathMode::deterministic},
+    {"launchBlocking", &MathMode::launch_blocking},
 };
 
 bool& find(std::string_view name) {
-  if (name == "launchBlocking") return cuda_launch_blocking;
   for (const Switch& s : switches)
     if (name == s.name) return math_mode().*s.member;
   fail(ErrorKind::Value, "cuda: there is no switch \"", name, "\"");

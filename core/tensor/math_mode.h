@@ -16,6 +16,7 @@ struct MathMode {
   bool conv_benchmark = false;         ///< measure convolution algorithms instead of asking
   bool conv_deterministic = false;     ///< only algorithms that give equal bits in every run
   bool deterministic = false;          ///< the same for every operator
+  bool launch_blocking = false;        ///< wait after every kernel, so that its errors name it
   int sync_debug_mode = 0;             ///< 1 warns where the host waits for a device, 2 throws
 };
 

@@ -8,12 +8,16 @@
 
 #include "core/autograd/meta.h"
 #include "core/tensor/allocator.h"
+#include "core/tensor/cuda_services.h"
 #include "core/tensor/device_runtime.h"
 
 namespace cresset {
 
 Storage::Storage(size_t bytes, Device device) : bytes_(bytes), device_(device) {
-  if (device.is_cpu()) {
+  if (device == pinned_cpu) {
+    device_ = Device();
+    data_ = cuda_services().allocate_pinned(bytes, &context_);
+  } else if (device.is_cpu()) {
     data_ = cpu_allocate(bytes);
   } else if (device.is_cuda()) {
     device_ = resolve_device(device);
@@ -22,16 +26,21 @@ Storage::Storage(size_t bytes, Device device) : bytes_(bytes), device_(device) {
   }
 }
 
-Storage::~Storage() {
-  free_memory();
-  if (device_.is_cuda()) cuda_count_bytes(device_, -static_cast<int64_t>(bytes_));
+namespace {
+
+// Memory of a GPU, and pinned memory of the CPU, has a context.
+void free_memory(void* data, void* context, size_t bytes, Device device) {
+  if (context)
+    opened_cuda_runtime->free(data, context, device);
+  else if (device.is_cpu())
+    cpu_free(data, bytes);
 }
 
-void Storage::free_memory() noexcept {
-  if (context_)
-    opened_cuda_runtime->free(data_, context_, device_);
-  else if (device_.is_cpu())
-    cpu_free(data_, bytes_);
+}  // namespace
+
+Storage::~Storage() {
+  free_memory(data_, context_, bytes_, device_);
+  if (device_.is_cuda()) cuda_count_bytes(device_, -static_cast<int64_t>(bytes_));
 }
 
 // Pinned memory that grows becomes pageable.
@@ -44,19 +53,18 @@ void Storage::resize(size_t bytes) {
     if (bytes_) runtime.copy(grown, device_, data_, device_, bytes_, false);
     cuda_count_bytes(device_, static_cast<int64_t>(bytes - bytes_));
   } else if (device_.is_cpu()) {
-    prepare_host_access(*this);
+    wait_for_copies(*this);
     grown = cpu_allocate(bytes);
     if (bytes_) std::memcpy(grown, data_, bytes_);
   }
-  free_memory();
+  free_memory(data_, context_, bytes_, device_);
   data_ = grown;
   context_ = context;
   bytes_ = bytes;
 }
 
-void prepare_host_access(const Storage& storage) {
-  CHECK(!storage.device().is_cuda(), NotImplemented, "no kernel for device ", storage.device());
-  if (storage.is_pinned()) opened_cuda_runtime->wait_for_host(storage.context());
+void refuse_host_access(Device device) {
+  fail(ErrorKind::NotImplemented, "no kernel for device ", device);
 }
 
 TensorImpl::TensorImpl(Ref<Storage> s, Dims sz, Dims st, int64_t off, DType dt)

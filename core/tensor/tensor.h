@@ -17,15 +17,11 @@ namespace cresset {
 class Storage final : public RefCounted {
  public:
   CRESSET_API Storage(size_t bytes, Device device);
-  /// Takes over pinned memory of the CPU.
-  Storage(size_t bytes, void* data, void* context)
-      : data_(data), context_(context), bytes_(bytes) {}
   CRESSET_API ~Storage() override;
   /// The first byte's address on the storage's device.
   void* data() const { return data_; }
-  /// What the device's allocator keeps beside the address; null for pageable memory of the CPU.
+  /// What the device's allocator keeps beside the address.
   void* context() const { return context_; }
-  bool is_pinned() const { return device_.is_cpu() && context_; }
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   uint32_t version() const { return version_; }
@@ -34,8 +30,6 @@ class Storage final : public RefCounted {
   void resize(size_t bytes);
 
  private:
-  void free_memory() noexcept;
-
   void* data_ = nullptr;
   void* context_ = nullptr;
   size_t bytes_;
@@ -64,9 +58,8 @@ class TensorImpl final : public RefCounted {
   AutogradMeta* autograd = nullptr;
 };
 
-/// Before code of the CPU touches memory that a GPU knows: throws NotImplemented for memory of a
-/// GPU, waits for copies into pinned memory.
-CRESSET_API void prepare_host_access(const Storage& storage);
+/// Throws NotImplemented: code of the CPU was about to touch memory of `device`.
+[[noreturn]] CRESSET_API void refuse_host_access(Device device);
 
 /// A handle to a tensor, cheap to copy; undefined when default-constructed.
 class Tensor {
@@ -99,8 +92,8 @@ class Tensor {
   /// First element, for code that runs on the CPU: a tensor of another device is refused, never
   /// dereferenced. T must be the storage type of dtype().
   template <class T = void> T* data() const {
-    if (impl_->storage->context()) [[unlikely]]
-      prepare_host_access(*impl_->storage);
+    if (device().is_cuda()) [[unlikely]]
+      refuse_host_access(device());
     return device_data<T>();
   }
   /// The first element's address on the tensor's own device.

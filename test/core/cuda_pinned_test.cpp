@@ -37,7 +37,7 @@ TEST_F(PinnedMemory, BlocksAreReusedBySize) {
 
 TEST_F(PinnedMemory, ABlockInFlightIsNotGivenOutAgain) {
   auto* a = cache.allocate(4096);
-  cache.record(a, device, nullptr, false);
+  cache.record(a, device, nullptr);
   cache.release(a);
   auto* b = cache.allocate(4096);
   EXPECT_NE(b, a);
@@ -45,14 +45,13 @@ TEST_F(PinnedMemory, ABlockInFlightIsNotGivenOutAgain) {
   EXPECT_EQ(cache.allocate(4096), a);
 }
 
-TEST_F(PinnedMemory, ReadersWaitForWritesOnly) {
+TEST_F(PinnedMemory, TheCpuWaitsForCopies) {
   auto* a = cache.allocate(4096);
-  cache.record(a, device, nullptr, false);
-  cache.wait(a, false);
+  cache.record(a, device, nullptr);
   EXPECT_LT(device.streams[nullptr].done, device.streams[nullptr].queued);
-  cache.record(a, device, nullptr, true);
-  cache.wait(a, false);
+  cache.wait(a);
   EXPECT_EQ(device.streams[nullptr].done, device.streams[nullptr].queued);
+  EXPECT_TRUE(a->uses.empty());
 }
 
 TEST_F(PinnedMemory, AddressesInsideABlockAreFound) {

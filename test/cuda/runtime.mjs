@@ -44,7 +44,10 @@ check("devices", () => {
   same(cuda.getDeviceCapability(), [p.major, p.minor]);
   const [left, total] = cuda.memGetInfo();
   same(left > 0 && left <= total && p.totalMemory <= total * 1.1, true);
-  same(cuda.withDevice(0, () => cuda.currentDevice()), 0);
+  same(
+    cuda.withDevice(0, () => cuda.currentDevice()),
+    0,
+  );
   console.log(`    ${p.name}, ${p.multiProcessorCount} multiprocessors`);
 });
 
@@ -77,7 +80,10 @@ check("memory counters and snapshot", () => {
   same(cuda.maxMemoryAllocated() - before, 5 * MiB);
   same(cuda.memoryReserved() >= cuda.memoryAllocated(), true);
   const blocks = cuda.memorySnapshot().flatMap((s) => s.blocks);
-  same(blocks.some((k) => k.size === 5 * MiB && k.state === "active_allocated"), true);
+  same(
+    blocks.some((k) => k.size === 5 * MiB && k.state === "active_allocated"),
+    true,
+  );
   x.dispose();
   same(cuda.memoryAllocated(), before);
   same(cuda.memorySummary().includes("reserved"), true);
@@ -147,8 +153,22 @@ check("random numbers are PyTorch's", () => {
   same(torch.randperm(1000, on).sort().values.sub(torch.arange(1000, on)).abs().max().item(), 0);
   const p = torch.full([100000], 0.3, on);
   same(torch.bernoulli(p).mean().item(), 0.3, 0.01);
-  same(torch.nn.functional.dropout(torch.ones([100000], on), 0.25).mean().item(), 1, 0.02);
-  same(torch.poisson(torch.full([100000], 4, on)).mean().item(), 4, 0.05);
+  same(
+    torch.nn.functional
+      .dropout(torch.ones([100000], on), 0.25)
+      .mean()
+      .item(),
+    1,
+    0.02,
+  );
+  same(
+    torch
+      .poisson(torch.full([100000], 4, on))
+      .mean()
+      .item(),
+    4,
+    0.05,
+  );
   const drawn = torch.multinomial(torch.tensor([0, 1, 3], on).float(), 10000, true);
   same(drawn.eq(2).float().mean().item(), 0.75, 0.03);
   same(drawn.eq(0).any().item(), false);
@@ -168,7 +188,10 @@ check("a graph replays on new inputs, with new random numbers", () => {
   x.fill_(10);
   g.replay();
   same(y.tolist(), [21, 21, 21, 21]);
-  same(r.tolist().some((v, i) => v !== first[i]), true);
+  same(
+    r.tolist().some((v, i) => v !== first[i]),
+    true,
+  );
   g.reset();
   throws(() => g.replay(), torch.ValueError, /reset/);
 });
@@ -266,7 +289,11 @@ check("private pools", () => {
 check("a bad index names the operator and spares other memory", () => {
   const table = torch.ones([4, 2], on);
   throws(
-    () => torch.embedding(table, torch.tensor([9], on)).sum().item(),
+    () =>
+      torch
+        .embedding(table, torch.tensor([9], on))
+        .sum()
+        .item(),
     torch.IndexError,
     /embedding/,
   );

@@ -62,9 +62,7 @@ describe("each reason has its sentence", () => {
   }
 
   it("an old driver", () => {
-    expect(ask(0, 12040, 1)).toBe(
-      "the NVIDIA driver supports CUDA 12.4, expected at least 13.0",
-    );
+    expect(ask(0, 12040, 1)).toBe("the NVIDIA driver supports CUDA 12.4, expected at least 13.0");
   });
   it("no GPU", () => {
     expect(ask(100, 13000, 0, { CUDA_VISIBLE_DEVICES: "" })).toBe(
@@ -73,9 +71,7 @@ describe("each reason has its sentence", () => {
     expect(ask(0, 13000, 0, { CUDA_VISIBLE_DEVICES: "7" })).toContain('"7"');
   });
   it("a driver that fails", () => {
-    expect(ask(999, 13000, 1)).toBe(
-      "the NVIDIA driver failed to start: cuInit gave error 999",
-    );
+    expect(ask(999, 13000, 1)).toBe("the NVIDIA driver failed to start: cuInit gave error 999");
   });
   it("a driver, but no CUDA library that fits it", () => {
     const built = existsSync(join(root, "build/release/libcresset_cuda.so"));

@@ -27,11 +27,19 @@ export class CUDAGraph {
   }
   /** Ends the capture; throws where something in it could not be captured. */
   captureEnd(): void {
-    ops._cudaGraphEnd(this.captured("captureEnd"), true);
+    const id = this.captured("captureEnd");
+    try {
+      ops._cudaGraphEnd(id, true);
+    } catch (error) {
+      this.reset();
+      throw error;
+    }
   }
   /** Ends the capture and forgets it. */
   captureAbort(): void {
-    if (this.id) ops._cudaGraphEnd(this.id, false);
+    if (!this.id) return;
+    registry.unregister(this);
+    ops._cudaGraphEnd(this.id, false);
     this.id = 0;
   }
   /** Runs the captured work on the current stream. */
@@ -92,7 +100,9 @@ export function graph(...args: unknown[]): CUDAGraph {
     try {
       const result: unknown = fn();
       if (result instanceof Promise) {
-        throw new ValueError("graph: the function returned a promise; a capture ends with the call");
+        throw new ValueError(
+          "graph: the function returned a promise; a capture ends with the call",
+        );
       }
     } catch (error) {
       target.captureAbort();
@@ -150,7 +160,12 @@ function warmUp(fn: Graphable, inputs: Tensor[], all: Tensor[], times: number): 
   for (let i = 0; i < times; i++) {
     const outputs = listOf(fn(...inputs));
     const roots = outputs.filter((y) => y.requiresGrad);
-    if (roots.length > 0) gradientsOf(outputs, roots.map(ops.onesLike), all);
+    if (roots.length > 0)
+      gradientsOf(
+        outputs,
+        roots.map((y) => ops.onesLike(y)),
+        all,
+      );
   }
 }
 

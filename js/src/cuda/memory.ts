@@ -183,11 +183,7 @@ export class MemPool {
 /** Tensors that `fn` makes lie in the pool; without `fn`, a guard for `using`. */
 export function useMemPool(pool: MemPool): Scope;
 export function useMemPool<R>(pool: MemPool, fn: () => R, device?: CudaDevice): R;
-export function useMemPool<R>(
-  pool: MemPool,
-  fn?: () => R,
-  device: CudaDevice = null,
-): R | Scope {
+export function useMemPool<R>(pool: MemPool, fn?: () => R, device: CudaDevice = null): R | Scope {
   const index = exactIndex(device, "useMemPool");
   ops._cudaPoolBegin(pool._id, index);
   const leave = () => ops._cudaPoolEnd(pool._id, index);
