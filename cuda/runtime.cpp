@@ -3,7 +3,8 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <optional>
+#include <memory>
+#include <utility>
 
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/math_mode.h"
@@ -20,33 +21,39 @@
 namespace cresset::cuda {
 namespace {
 
-thread_local const char* op_now = "cuda";
-
-// What was before each launch that is under way: kernels may call operators that launch others.
+// What was before a launch that is under way: kernels may call operators that launch others.
 struct Launch {
   const char* op;
   int device;
 };
 constexpr int most_launches = 16;
-thread_local Launch launches[most_launches];
-thread_local int depth = 0;
 
-// With launch_blocking: the error of the last kernel, thrown by the next call that may throw.
-thread_local std::optional<Error> pending;
+// One variable, so that a launch looks its address up once; without a destructor, so that nothing
+// has to be checked before.
+struct ThreadState {
+  const char* op = "cuda";  ///< who launches
+  int depth = 0;
+  Launch launches[most_launches] = {};
+  Error* pending = nullptr;  ///< with launch_blocking: what the last kernel did wrong
+};
+thread_local constinit ThreadState state;
 
 void watch_launch() noexcept {
-  if (is_capturing() || pending) return;
+  if (is_capturing() || state.pending) return;
   try {
     CUDA_CHECK(cudaDeviceSynchronize());
     throw_device_errors(cuda::current_device());
   } catch (const Error& e) {
-    pending = e;
+    state.pending = new Error(e);
   }
 }
 
+// The next call that may throw does.
 void throw_pending() {
-  if (pending) [[unlikely]]
-    throw *std::exchange(pending, std::nullopt);
+  if (!state.pending) [[likely]]
+    return;
+  const std::unique_ptr<Error> e(std::exchange(state.pending, nullptr));
+  throw Error(*e);
 }
 
 class Runtime final : public DeviceRuntime {
@@ -84,18 +91,21 @@ class Runtime final : public DeviceRuntime {
 
   void begin_launch(const char* op, Device device) override {
     throw_pending();
-    if (depth == most_launches)
+    ThreadState& s = state;
+    const int now = cuda::current_device();
+    if (s.depth == most_launches)
       fail(ErrorKind::Internal, op, ": operators call each other too deep");
-    launches[depth++] = {op_now, cuda::current_device()};
-    op_now = op;
-    if (device.index != cuda::current_device()) [[unlikely]]
+    s.launches[s.depth++] = {s.op, now};
+    s.op = op;
+    if (device.index != now) [[unlikely]]
       set_current_device(device.index);
   }
   void end_launch() noexcept override {
-    if (math_mode().launch_blocking) [[unlikely]]
+    if (switches_.launch_blocking) [[unlikely]]
       watch_launch();
-    const Launch before = launches[--depth];
-    op_now = before.op;
+    ThreadState& s = state;
+    const Launch before = s.launches[--s.depth];
+    s.op = before.op;
     if (before.device != cuda::current_device()) [[unlikely]]
       restore_device(before.device);
   }
@@ -123,6 +133,7 @@ class Runtime final : public DeviceRuntime {
 
  private:
   int count_ = 0;
+  const MathMode& switches_ = math_mode();
 };
 
 // Pageable memory is safe without waiting on the way to a device: the driver has read it when the
@@ -158,7 +169,7 @@ void Runtime::copy(void* to, Device to_device, const void* from, Device from_dev
 
 }  // namespace
 
-const char* launching_op() noexcept { return op_now; }
+const char* launching_op() noexcept { return state.op; }
 
 // Errors of kernels that ran earlier surface in whatever call comes next.
 static bool is_asynchronous(cudaError_t status) {
@@ -174,13 +185,13 @@ void fail_cuda(cudaError_t status, const char* call) {
   const ErrorKind kind =
       status == cudaErrorMemoryAllocation ? ErrorKind::OutOfMemory : ErrorKind::Internal;
   const bool later = is_asynchronous(status) && !math_mode().launch_blocking;
-  fail(kind, op_now, ": CUDA error ", static_cast<int>(status), " in ", call, ": ",
+  fail(kind, state.op, ": CUDA error ", static_cast<int>(status), " in ", call, ": ",
        cudaGetErrorString(status),
        later ? "; possibly from an earlier operator: CUDA_LAUNCH_BLOCKING=1 finds out which" : "");
 }
 
 void fail_library(const char* library, int status, const char* call) {
-  fail(ErrorKind::Internal, op_now, ": ", library, " error ", status, " in ", call);
+  fail(ErrorKind::Internal, state.op, ": ", library, " error ", status, " in ", call);
 }
 
 // An attribute of the current device, asked once.

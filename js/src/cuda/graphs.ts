@@ -142,6 +142,8 @@ function checkInputs(inputs: readonly Tensor[], samples: readonly Tensor[]): voi
 interface Captured {
   forward: CUDAGraph;
   backward: CUDAGraph | null;
+  /** Whether the function gave a tensor and not a list. */
+  single: boolean;
   inputs: Tensor[];
   outputs: Tensor[];
   gradOutputs: Tensor[];
@@ -176,11 +178,12 @@ function capture(fn: Graphable, samples: readonly Tensor[], options: GraphedOpti
   side.waitStream(currentStream());
   withStream(side, () => warmUp(fn, inputs, all, options.numWarmupIters ?? 3));
   currentStream().waitStream(side);
-  let outputs: Tensor[] = [];
-  const forward = graph(() => void (outputs = listOf(fn(...inputs))), {
+  let result: Tensor | Tensor[] = [];
+  const forward = graph(() => void (result = fn(...inputs)), {
     pool: options.pool ?? null,
     stream: side,
   });
+  const outputs = listOf(result);
   const roots = outputs.filter((y) => y.requiresGrad);
   const gradOutputs = roots.map((y) => ops.zerosLike(y.detach()));
   let gradInputs: (Tensor | null)[] = all.map(() => null);
@@ -191,7 +194,8 @@ function capture(fn: Graphable, samples: readonly Tensor[], options: GraphedOpti
           pool: options.pool ?? forward.pool(),
           stream: side,
         });
-  return { forward, backward, inputs, outputs, gradOutputs, gradInputs };
+  const single = !Array.isArray(result);
+  return { forward, backward, single, inputs, outputs, gradOutputs, gradInputs };
 }
 
 /**
@@ -205,22 +209,21 @@ export function makeGraphedCallables<F extends Graphable>(
   options: GraphedOptions = {},
 ): (...inputs: Parameters<F>) => ReturnType<F> {
   const c = capture(fn, sampleArgs, options);
-  const requires = c.outputs.map((y) => y.requiresGrad);
+  const requires = c.outputs.map((y) => Number(y.requiresGrad));
   const outputs = c.outputs.map((y) => y.detach());
-  const single = !Array.isArray(fn) && outputs.length === 1;
-  return ((...inputs: Tensor[]) => {
+  const call = (...inputs: Tensor[]): unknown => {
     checkInputs(inputs, c.inputs);
-    const parameters = [...(fn.parameters?.() ?? [])];
     const results = ops._cudaGraphedCall(
       c.forward._id,
       c.backward?._id ?? 0,
-      [...inputs, ...parameters],
+      [...inputs, ...(fn.parameters?.() ?? [])],
       c.inputs,
       outputs,
-      requires.map(Number),
+      requires,
       c.gradOutputs,
       c.gradInputs,
-    ) as Tensor[];
-    return single ? results[0]! : results;
-  }) as (...inputs: Parameters<F>) => ReturnType<F>;
+    );
+    return c.single ? results[0] : results;
+  };
+  return call as (...inputs: Parameters<F>) => ReturnType<F>;
 }
