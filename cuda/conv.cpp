@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "core/ops/ops.h"
+#include "core/tensor/math_mode.h"
 #include "cuda/launch.h"
 #include "cuda/libraries.h"
-#include "cuda/math_mode.h"
 
 // cuDNN 9 marks its convolution functions as old in favour of its graphs; they run the same engines
 // and need no graph per fusion.

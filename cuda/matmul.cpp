@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "core/ops/ops.h"
+#include "core/tensor/math_mode.h"
 #include "cuda/launch.h"
 #include "cuda/libraries.h"
-#include "cuda/math_mode.h"
 #include "cuda/matmul.h"
 
 namespace cresset::cuda {
