@@ -46,7 +46,7 @@ import type { Generator } from "./generator.js";
 import type { Tensor } from "./tensor.js";
 
 /** The roll of operators that these numbers belong to. */
-export const rollHash = 2033442776;
+export const rollHash = 3650626008;
 
 /** absolute value */
 export function abs(self: Tensor): Tensor;
@@ -3668,17 +3668,21 @@ export function _setDefaultDtype(dtype?: any): any {
 }
 
 /** The tensor on another device; itself when it is there. */
-export function _toDevice(self: Tensor, device: DeviceLike): Tensor;
-export function _toDevice(self: Tensor, options: { device: DeviceLike | undefined }): Tensor;
-export function _toDevice(self?: any, device?: any): any {
+export function _toDevice(self: Tensor, device: DeviceLike, nonBlocking?: boolean): Tensor;
+export function _toDevice(self: Tensor, options: { device: DeviceLike | undefined; nonBlocking?: boolean | undefined }): Tensor;
+export function _toDevice(self: Tensor, device: DeviceLike, options?: { nonBlocking?: boolean | undefined }): Tensor;
+export function _toDevice(self?: any, device?: any, nonBlocking?: any): any {
   const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
   if ($isOptions(last)) {
-    $checkNames("_toDevice", last, ["device"]);
+    $checkNames("_toDevice", last, ["device","nonBlocking"]);
     if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (nonBlocking === (last as unknown) || nonBlocking === undefined) nonBlocking = last["nonBlocking"] as never;
   }
-  else if (arguments.length > 2) $checkCount("_toDevice", arguments.length, 2);
+  else if (arguments.length > 3) $checkCount("_toDevice", arguments.length, 3);
+  if (nonBlocking === undefined) nonBlocking = false;
   $f[0] = $id(self, "_toDevice", "self");
   $f[1] = $deviceCode(device);
+  $f[2] = $flag(nonBlocking, "_toDevice", "nonBlocking");
   return $one(333);
 }
 
@@ -4408,17 +4412,21 @@ export function _toDtype(self?: any, dtype?: any): any {
 }
 
 /** Writes the values of `src`, broadcast and cast, into the tensor. */
-export function copy_(self: Tensor, src: Tensor): Tensor;
-export function copy_(self: Tensor, options: { src: Tensor | undefined }): Tensor;
-export function copy_(self?: any, src?: any): any {
+export function copy_(self: Tensor, src: Tensor, nonBlocking?: boolean): Tensor;
+export function copy_(self: Tensor, options: { src: Tensor | undefined; nonBlocking?: boolean | undefined }): Tensor;
+export function copy_(self: Tensor, src: Tensor, options?: { nonBlocking?: boolean | undefined }): Tensor;
+export function copy_(self?: any, src?: any, nonBlocking?: any): any {
   const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
   if ($isOptions(last)) {
-    $checkNames("copy_", last, ["src"]);
+    $checkNames("copy_", last, ["src","nonBlocking"]);
     if (src === (last as unknown) || src === undefined) src = last["src"] as never;
+    if (nonBlocking === (last as unknown) || nonBlocking === undefined) nonBlocking = last["nonBlocking"] as never;
   }
-  else if (arguments.length > 2) $checkCount("copy_", arguments.length, 2);
+  else if (arguments.length > 3) $checkCount("copy_", arguments.length, 3);
+  if (nonBlocking === undefined) nonBlocking = false;
   $f[0] = $id(self, "copy_", "self");
   $f[1] = $id(src, "copy_", "src");
+  $f[2] = $flag(nonBlocking, "copy_", "nonBlocking");
   $none(363);
   return self;
 }
@@ -6429,17 +6437,20 @@ export function pad(input?: any, pad?: any, mode?: any, value?: any): any {
 }
 
 /** A new generator's number. */
-export function _generatorCreate(seed: Scalar): number;
-export function _generatorCreate(options: { seed: Scalar | undefined }): number;
-export function _generatorCreate(seed?: any): any {
+export function _generatorCreate(seed: Scalar, device: DeviceLike): number;
+export function _generatorCreate(options: { seed: Scalar | undefined; device: DeviceLike | undefined }): number;
+export function _generatorCreate(seed: Scalar, options: { device: DeviceLike | undefined }): number;
+export function _generatorCreate(seed?: any, device?: any): any {
   const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
   if ($isOptions(last)) {
-    $checkNames("_generatorCreate", last, ["seed"]);
+    $checkNames("_generatorCreate", last, ["seed","device"]);
     if (seed === (last as unknown) || seed === undefined) seed = last["seed"] as never;
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
   }
-  else if (arguments.length > 1) $checkCount("_generatorCreate", arguments.length, 1);
+  else if (arguments.length > 2) $checkCount("_generatorCreate", arguments.length, 2);
   if (seed === undefined) $missing("_generatorCreate", "seed");
   $scalar(0, seed, "_generatorCreate", "seed");
+  $f[3] = $deviceCode(device);
   return $value(491) as number;
 }
 
@@ -13478,6 +13489,637 @@ export function gridSampler3d(input?: any, grid?: any, interpolationMode?: any, 
   return $one(815);
 }
 
+/** 0 when CUDA can be used, else why not. */
+export function _cudaStatus(): number;
+export function _cudaStatus(): any {
+  if (arguments.length > 0) $checkCount("_cudaStatus", arguments.length, 0);
+  return $value(816) as number;
+}
+
+/** The sentence that says why CUDA cannot be used. */
+export function _cudaWhy(): Tensor;
+export function _cudaWhy(): any {
+  if (arguments.length > 0) $checkCount("_cudaWhy", arguments.length, 0);
+  return $one(817);
+}
+
+/** Number of CUDA devices. */
+export function _cudaDeviceCount(): number;
+export function _cudaDeviceCount(): any {
+  if (arguments.length > 0) $checkCount("_cudaDeviceCount", arguments.length, 0);
+  return $value(818) as number;
+}
+
+/** The current device. */
+export function _cudaCurrentDevice(): number;
+export function _cudaCurrentDevice(): any {
+  if (arguments.length > 0) $checkCount("_cudaCurrentDevice", arguments.length, 0);
+  return $value(819) as number;
+}
+
+/** Changes the current device. */
+export function _cudaSetDevice(device: number): void;
+export function _cudaSetDevice(options: { device: number | undefined }): void;
+export function _cudaSetDevice(device?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaSetDevice", last, ["device"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaSetDevice", arguments.length, 1);
+  $f[0] = $int(device, "_cudaSetDevice", "device");
+  $none(820);
+}
+
+/** What the device is, as JSON. */
+export function _cudaProperties(device: number): Tensor;
+export function _cudaProperties(options: { device: number | undefined }): Tensor;
+export function _cudaProperties(device?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaProperties", last, ["device"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaProperties", arguments.length, 1);
+  $f[0] = $int(device, "_cudaProperties", "device");
+  return $one(821);
+}
+
+/** Whether kernels of one device can read the memory of another. */
+export function _cudaCanAccessPeer(device: number, peer: number): boolean;
+export function _cudaCanAccessPeer(options: { device: number | undefined; peer: number | undefined }): boolean;
+export function _cudaCanAccessPeer(device: number, options: { peer: number | undefined }): boolean;
+export function _cudaCanAccessPeer(device?: any, peer?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaCanAccessPeer", last, ["device","peer"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (peer === (last as unknown) || peer === undefined) peer = last["peer"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaCanAccessPeer", arguments.length, 2);
+  $f[0] = $int(device, "_cudaCanAccessPeer", "device");
+  $f[1] = $int(peer, "_cudaCanAccessPeer", "peer");
+  return $value(822) as boolean;
+}
+
+/** Waits for all work of a device. */
+export function _cudaSynchronize(device: number): void;
+export function _cudaSynchronize(options: { device: number | undefined }): void;
+export function _cudaSynchronize(device?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaSynchronize", last, ["device"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaSynchronize", arguments.length, 1);
+  $f[0] = $int(device, "_cudaSynchronize", "device");
+  $none(823);
+}
+
+/** A stream. */
+export function _cudaStream(device: number, priority: number): number;
+export function _cudaStream(options: { device: number | undefined; priority: number | undefined }): number;
+export function _cudaStream(device: number, options: { priority: number | undefined }): number;
+export function _cudaStream(device?: any, priority?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaStream", last, ["device","priority"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (priority === (last as unknown) || priority === undefined) priority = last["priority"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaStream", arguments.length, 2);
+  $f[0] = $int(device, "_cudaStream", "device");
+  $f[1] = $int(priority, "_cudaStream", "priority");
+  return $value(824) as number;
+}
+
+/** The stream that work goes to. */
+export function _cudaCurrentStream(device: number): number;
+export function _cudaCurrentStream(options: { device: number | undefined }): number;
+export function _cudaCurrentStream(device?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaCurrentStream", last, ["device"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaCurrentStream", arguments.length, 1);
+  $f[0] = $int(device, "_cudaCurrentStream", "device");
+  return $value(825) as number;
+}
+
+/** Changes the stream that work goes to. */
+export function _cudaSetStream(device: number, stream: number): void;
+export function _cudaSetStream(options: { device: number | undefined; stream: number | undefined }): void;
+export function _cudaSetStream(device: number, options: { stream: number | undefined }): void;
+export function _cudaSetStream(device?: any, stream?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaSetStream", last, ["device","stream"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (stream === (last as unknown) || stream === undefined) stream = last["stream"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaSetStream", arguments.length, 2);
+  $f[0] = $int(device, "_cudaSetStream", "device");
+  $f[1] = $int(stream, "_cudaSetStream", "stream");
+  $none(826);
+}
+
+/** Whether a stream has no work left. */
+export function _cudaStreamDone(device: number, stream: number): boolean;
+export function _cudaStreamDone(options: { device: number | undefined; stream: number | undefined }): boolean;
+export function _cudaStreamDone(device: number, options: { stream: number | undefined }): boolean;
+export function _cudaStreamDone(device?: any, stream?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaStreamDone", last, ["device","stream"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (stream === (last as unknown) || stream === undefined) stream = last["stream"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaStreamDone", arguments.length, 2);
+  $f[0] = $int(device, "_cudaStreamDone", "device");
+  $f[1] = $int(stream, "_cudaStreamDone", "stream");
+  return $value(827) as boolean;
+}
+
+/** Waits for a stream. */
+export function _cudaStreamSynchronize(device: number, stream: number): void;
+export function _cudaStreamSynchronize(options: { device: number | undefined; stream: number | undefined }): void;
+export function _cudaStreamSynchronize(device: number, options: { stream: number | undefined }): void;
+export function _cudaStreamSynchronize(device?: any, stream?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaStreamSynchronize", last, ["device","stream"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (stream === (last as unknown) || stream === undefined) stream = last["stream"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaStreamSynchronize", arguments.length, 2);
+  $f[0] = $int(device, "_cudaStreamSynchronize", "device");
+  $f[1] = $int(stream, "_cudaStreamSynchronize", "stream");
+  $none(828);
+}
+
+/** An event. */
+export function _cudaEventCreate(timing: boolean): number;
+export function _cudaEventCreate(options: { timing: boolean | undefined }): number;
+export function _cudaEventCreate(timing?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaEventCreate", last, ["timing"]);
+    if (timing === (last as unknown) || timing === undefined) timing = last["timing"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaEventCreate", arguments.length, 1);
+  $f[0] = $flag(timing, "_cudaEventCreate", "timing");
+  return $value(829) as number;
+}
+
+/** Frees an event. */
+export function _cudaEventDestroy(event: number): void;
+export function _cudaEventDestroy(options: { event: number | undefined }): void;
+export function _cudaEventDestroy(event?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaEventDestroy", last, ["event"]);
+    if (event === (last as unknown) || event === undefined) event = last["event"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaEventDestroy", arguments.length, 1);
+  $f[0] = $int(event, "_cudaEventDestroy", "event");
+  $none(830);
+}
+
+/** Puts an event behind the work of a stream. */
+export function _cudaEventRecord(event: number, device: number, stream: number): void;
+export function _cudaEventRecord(options: { event: number | undefined; device: number | undefined; stream: number | undefined }): void;
+export function _cudaEventRecord(event: number, options: { device: number | undefined; stream: number | undefined }): void;
+export function _cudaEventRecord(event: number, device: number, options: { stream: number | undefined }): void;
+export function _cudaEventRecord(event?: any, device?: any, stream?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaEventRecord", last, ["event","device","stream"]);
+    if (event === (last as unknown) || event === undefined) event = last["event"] as never;
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (stream === (last as unknown) || stream === undefined) stream = last["stream"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("_cudaEventRecord", arguments.length, 3);
+  $f[0] = $int(event, "_cudaEventRecord", "event");
+  $f[1] = $int(device, "_cudaEventRecord", "device");
+  $f[2] = $int(stream, "_cudaEventRecord", "stream");
+  $none(831);
+}
+
+/** Lets a stream wait for an event. */
+export function _cudaEventWait(event: number, device: number, stream: number): void;
+export function _cudaEventWait(options: { event: number | undefined; device: number | undefined; stream: number | undefined }): void;
+export function _cudaEventWait(event: number, options: { device: number | undefined; stream: number | undefined }): void;
+export function _cudaEventWait(event: number, device: number, options: { stream: number | undefined }): void;
+export function _cudaEventWait(event?: any, device?: any, stream?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaEventWait", last, ["event","device","stream"]);
+    if (event === (last as unknown) || event === undefined) event = last["event"] as never;
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (stream === (last as unknown) || stream === undefined) stream = last["stream"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("_cudaEventWait", arguments.length, 3);
+  $f[0] = $int(event, "_cudaEventWait", "event");
+  $f[1] = $int(device, "_cudaEventWait", "device");
+  $f[2] = $int(stream, "_cudaEventWait", "stream");
+  $none(832);
+}
+
+/** Whether an event has passed. */
+export function _cudaEventDone(event: number): boolean;
+export function _cudaEventDone(options: { event: number | undefined }): boolean;
+export function _cudaEventDone(event?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaEventDone", last, ["event"]);
+    if (event === (last as unknown) || event === undefined) event = last["event"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaEventDone", arguments.length, 1);
+  $f[0] = $int(event, "_cudaEventDone", "event");
+  return $value(833) as boolean;
+}
+
+/** Waits for an event. */
+export function _cudaEventSynchronize(event: number): void;
+export function _cudaEventSynchronize(options: { event: number | undefined }): void;
+export function _cudaEventSynchronize(event?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaEventSynchronize", last, ["event"]);
+    if (event === (last as unknown) || event === undefined) event = last["event"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaEventSynchronize", arguments.length, 1);
+  $f[0] = $int(event, "_cudaEventSynchronize", "event");
+  $none(834);
+}
+
+/** Milliseconds between two events. */
+export function _cudaEventElapsed(from: number, to: number): number;
+export function _cudaEventElapsed(options: { from: number | undefined; to: number | undefined }): number;
+export function _cudaEventElapsed(from: number, options: { to: number | undefined }): number;
+export function _cudaEventElapsed(from?: any, to?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaEventElapsed", last, ["from","to"]);
+    if (from === (last as unknown) || from === undefined) from = last["from"] as never;
+    if (to === (last as unknown) || to === undefined) to = last["to"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaEventElapsed", arguments.length, 2);
+  $f[0] = $int(from, "_cudaEventElapsed", "from");
+  $f[1] = $int(to, "_cudaEventElapsed", "to");
+  return $value(835) as number;
+}
+
+/** Reads a switch. */
+export function _cudaGetSwitch(name: string): number;
+export function _cudaGetSwitch(options: { name: string | undefined }): number;
+export function _cudaGetSwitch(name?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaGetSwitch", last, ["name"]);
+    if (name === (last as unknown) || name === undefined) name = last["name"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaGetSwitch", arguments.length, 1);
+  $text(0, name, "_cudaGetSwitch", "name");
+  return $value(836) as number;
+}
+
+/** Sets a switch. */
+export function _cudaSetSwitch(name: string, value: number): void;
+export function _cudaSetSwitch(options: { name: string | undefined; value: number | undefined }): void;
+export function _cudaSetSwitch(name: string, options: { value: number | undefined }): void;
+export function _cudaSetSwitch(name?: any, value?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaSetSwitch", last, ["name","value"]);
+    if (name === (last as unknown) || name === undefined) name = last["name"] as never;
+    if (value === (last as unknown) || value === undefined) value = last["value"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaSetSwitch", arguments.length, 2);
+  let $p = $text(0, name, "_cudaSetSwitch", "name");
+  $need($p, 64);
+  $f[$p] = $int(value, "_cudaSetSwitch", "value");
+  $none(837);
+}
+
+/** Free and total bytes of a device. */
+export function _cudaMemoryInfo(device: number): number[];
+export function _cudaMemoryInfo(options: { device: number | undefined }): number[];
+export function _cudaMemoryInfo(device?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaMemoryInfo", last, ["device"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaMemoryInfo", arguments.length, 1);
+  $f[0] = $int(device, "_cudaMemoryInfo", "device");
+  return $numbers(838);
+}
+
+/** The allocator's counters, as JSON. */
+export function _cudaMemoryStats(device: number): Tensor;
+export function _cudaMemoryStats(options: { device: number | undefined }): Tensor;
+export function _cudaMemoryStats(device?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaMemoryStats", last, ["device"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaMemoryStats", arguments.length, 1);
+  $f[0] = $int(device, "_cudaMemoryStats", "device");
+  return $one(839);
+}
+
+/** Segments and blocks of all devices, as JSON. */
+export function _cudaMemorySnapshot(): Tensor;
+export function _cudaMemorySnapshot(): any {
+  if (arguments.length > 0) $checkCount("_cudaMemorySnapshot", arguments.length, 0);
+  return $one(840);
+}
+
+/** Starts peaks, or sums, over. */
+export function _cudaResetMemoryStats(device: number, peaks: boolean): void;
+export function _cudaResetMemoryStats(options: { device: number | undefined; peaks: boolean | undefined }): void;
+export function _cudaResetMemoryStats(device: number, options: { peaks: boolean | undefined }): void;
+export function _cudaResetMemoryStats(device?: any, peaks?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaResetMemoryStats", last, ["device","peaks"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (peaks === (last as unknown) || peaks === undefined) peaks = last["peaks"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaResetMemoryStats", arguments.length, 2);
+  $f[0] = $int(device, "_cudaResetMemoryStats", "device");
+  $f[1] = $flag(peaks, "_cudaResetMemoryStats", "peaks");
+  $none(841);
+}
+
+/** Limits the memory of a device. */
+export function _cudaSetMemoryFraction(device: number, fraction: number): void;
+export function _cudaSetMemoryFraction(options: { device: number | undefined; fraction: number | undefined }): void;
+export function _cudaSetMemoryFraction(device: number, options: { fraction: number | undefined }): void;
+export function _cudaSetMemoryFraction(device?: any, fraction?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaSetMemoryFraction", last, ["device","fraction"]);
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+    if (fraction === (last as unknown) || fraction === undefined) fraction = last["fraction"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaSetMemoryFraction", arguments.length, 2);
+  $f[0] = $int(device, "_cudaSetMemoryFraction", "device");
+  $f[1] = $float(fraction, "_cudaSetMemoryFraction", "fraction");
+  $none(842);
+}
+
+/** Settings in the grammar of PYTORCH_ALLOC_CONF. */
+export function _cudaSetAllocatorOptions(options: string): void;
+export function _cudaSetAllocatorOptions(options: { options: string | undefined }): void;
+export function _cudaSetAllocatorOptions(options?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaSetAllocatorOptions", last, ["options"]);
+    if (options === (last as unknown) || options === undefined) options = last["options"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaSetAllocatorOptions", arguments.length, 1);
+  $text(0, options, "_cudaSetAllocatorOptions", "options");
+  $none(843);
+}
+
+/** native, cudaMallocAsync or pluggable. */
+export function _cudaAllocatorBackend(): Tensor;
+export function _cudaAllocatorBackend(): any {
+  if (arguments.length > 0) $checkCount("_cudaAllocatorBackend", arguments.length, 0);
+  return $one(844);
+}
+
+/** Functions of a library take the allocator's place. */
+export function _cudaUseAllocator(path: readonly number[], allocate: string, release: string): void;
+export function _cudaUseAllocator(options: { path: readonly number[] | undefined; allocate: string | undefined; release: string | undefined }): void;
+export function _cudaUseAllocator(path: readonly number[], options: { allocate: string | undefined; release: string | undefined }): void;
+export function _cudaUseAllocator(path: readonly number[], allocate: string, options: { release: string | undefined }): void;
+export function _cudaUseAllocator(path?: any, allocate?: any, release?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaUseAllocator", last, ["path","allocate","release"]);
+    if (path === (last as unknown) || path === undefined) path = last["path"] as never;
+    if (allocate === (last as unknown) || allocate === undefined) allocate = last["allocate"] as never;
+    if (release === (last as unknown) || release === undefined) release = last["release"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("_cudaUseAllocator", arguments.length, 3);
+  let $p = $ints(0, path, "_cudaUseAllocator", "path", 1);
+  $p = $text($p, allocate, "_cudaUseAllocator", "allocate");
+  $text($p, release, "_cudaUseAllocator", "release");
+  $none(845);
+}
+
+/** Gives cached memory back to the driver. */
+export function _cudaEmptyCache(): void;
+export function _cudaEmptyCache(): any {
+  if (arguments.length > 0) $checkCount("_cudaEmptyCache", arguments.length, 0);
+  $none(846);
+}
+
+/** A private pool. */
+export function _cudaPoolCreate(path: readonly number[], allocate: string, release: string): number;
+export function _cudaPoolCreate(options: { path: readonly number[] | undefined; allocate: string | undefined; release: string | undefined }): number;
+export function _cudaPoolCreate(path: readonly number[], options: { allocate: string | undefined; release: string | undefined }): number;
+export function _cudaPoolCreate(path: readonly number[], allocate: string, options: { release: string | undefined }): number;
+export function _cudaPoolCreate(path?: any, allocate?: any, release?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaPoolCreate", last, ["path","allocate","release"]);
+    if (path === (last as unknown) || path === undefined) path = last["path"] as never;
+    if (allocate === (last as unknown) || allocate === undefined) allocate = last["allocate"] as never;
+    if (release === (last as unknown) || release === undefined) release = last["release"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("_cudaPoolCreate", arguments.length, 3);
+  let $p = $ints(0, path, "_cudaPoolCreate", "path", 1);
+  $p = $text($p, allocate, "_cudaPoolCreate", "allocate");
+  $text($p, release, "_cudaPoolCreate", "release");
+  return $value(847) as number;
+}
+
+/** Drops a private pool. */
+export function _cudaPoolDestroy(pool: number): void;
+export function _cudaPoolDestroy(options: { pool: number | undefined }): void;
+export function _cudaPoolDestroy(pool?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaPoolDestroy", last, ["pool"]);
+    if (pool === (last as unknown) || pool === undefined) pool = last["pool"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaPoolDestroy", arguments.length, 1);
+  $f[0] = $int(pool, "_cudaPoolDestroy", "pool");
+  $none(848);
+}
+
+/** Requests of this thread go to a pool. */
+export function _cudaPoolBegin(pool: number, device: number): void;
+export function _cudaPoolBegin(options: { pool: number | undefined; device: number | undefined }): void;
+export function _cudaPoolBegin(pool: number, options: { device: number | undefined }): void;
+export function _cudaPoolBegin(pool?: any, device?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaPoolBegin", last, ["pool","device"]);
+    if (pool === (last as unknown) || pool === undefined) pool = last["pool"] as never;
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaPoolBegin", arguments.length, 2);
+  $f[0] = $int(pool, "_cudaPoolBegin", "pool");
+  $f[1] = $int(device, "_cudaPoolBegin", "device");
+  $none(849);
+}
+
+/** Requests no longer go to the pool. */
+export function _cudaPoolEnd(pool: number, device: number): void;
+export function _cudaPoolEnd(options: { pool: number | undefined; device: number | undefined }): void;
+export function _cudaPoolEnd(pool: number, options: { device: number | undefined }): void;
+export function _cudaPoolEnd(pool?: any, device?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaPoolEnd", last, ["pool","device"]);
+    if (pool === (last as unknown) || pool === undefined) pool = last["pool"] as never;
+    if (device === (last as unknown) || device === undefined) device = last["device"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaPoolEnd", arguments.length, 2);
+  $f[0] = $int(pool, "_cudaPoolEnd", "pool");
+  $f[1] = $int(device, "_cudaPoolEnd", "device");
+  $none(850);
+}
+
+/** The tensor's memory is also used by a stream. */
+export function _cudaRecordStream(self: Tensor, stream: number): void;
+export function _cudaRecordStream(self: Tensor, options: { stream: number | undefined }): void;
+export function _cudaRecordStream(self?: any, stream?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaRecordStream", last, ["stream"]);
+    if (stream === (last as unknown) || stream === undefined) stream = last["stream"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaRecordStream", arguments.length, 2);
+  $f[0] = $id(self, "_cudaRecordStream", "self");
+  $f[1] = $int(stream, "_cudaRecordStream", "stream");
+  $none(851);
+}
+
+/** A copy in memory that GPUs can read by themselves; itself when it is there. */
+export function pinMemory(self: Tensor): Tensor;
+export function pinMemory(self?: any): any {
+  if (arguments.length > 1) $checkCount("pinMemory", arguments.length, 1);
+  $f[0] = $id(self, "pinMemory", "self");
+  return $one(852);
+}
+
+/** Whether the tensor lies in pinned memory. */
+export function isPinned(self: Tensor): boolean;
+export function isPinned(self?: any): any {
+  if (arguments.length > 1) $checkCount("isPinned", arguments.length, 1);
+  $f[0] = $id(self, "isPinned", "self");
+  return $value(853) as boolean;
+}
+
+/** Starts to capture the current stream. */
+export function _cudaGraphBegin(sharePoolOf: number): number;
+export function _cudaGraphBegin(options: { sharePoolOf: number | undefined }): number;
+export function _cudaGraphBegin(sharePoolOf?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaGraphBegin", last, ["sharePoolOf"]);
+    if (sharePoolOf === (last as unknown) || sharePoolOf === undefined) sharePoolOf = last["sharePoolOf"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaGraphBegin", arguments.length, 1);
+  $f[0] = $int(sharePoolOf, "_cudaGraphBegin", "sharePoolOf");
+  return $value(854) as number;
+}
+
+/** Ends a capture, and keeps or drops it. */
+export function _cudaGraphEnd(graph: number, keep: boolean): void;
+export function _cudaGraphEnd(options: { graph: number | undefined; keep: boolean | undefined }): void;
+export function _cudaGraphEnd(graph: number, options: { keep: boolean | undefined }): void;
+export function _cudaGraphEnd(graph?: any, keep?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaGraphEnd", last, ["graph","keep"]);
+    if (graph === (last as unknown) || graph === undefined) graph = last["graph"] as never;
+    if (keep === (last as unknown) || keep === undefined) keep = last["keep"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("_cudaGraphEnd", arguments.length, 2);
+  $f[0] = $int(graph, "_cudaGraphEnd", "graph");
+  $f[1] = $flag(keep, "_cudaGraphEnd", "keep");
+  $none(855);
+}
+
+/** Runs a graph. */
+export function _cudaGraphReplay(graph: number): void;
+export function _cudaGraphReplay(options: { graph: number | undefined }): void;
+export function _cudaGraphReplay(graph?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaGraphReplay", last, ["graph"]);
+    if (graph === (last as unknown) || graph === undefined) graph = last["graph"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaGraphReplay", arguments.length, 1);
+  $f[0] = $int(graph, "_cudaGraphReplay", "graph");
+  $none(856);
+}
+
+/** Frees a graph. */
+export function _cudaGraphDestroy(graph: number): void;
+export function _cudaGraphDestroy(options: { graph: number | undefined }): void;
+export function _cudaGraphDestroy(graph?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaGraphDestroy", last, ["graph"]);
+    if (graph === (last as unknown) || graph === undefined) graph = last["graph"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("_cudaGraphDestroy", arguments.length, 1);
+  $f[0] = $int(graph, "_cudaGraphDestroy", "graph");
+  $none(857);
+}
+
+/** Whether this thread captures a graph. */
+export function _cudaGraphCapturing(): boolean;
+export function _cudaGraphCapturing(): any {
+  if (arguments.length > 0) $checkCount("_cudaGraphCapturing", arguments.length, 0);
+  return $value(858) as boolean;
+}
+
+/** Replays a captured function, with its backward. */
+export function _cudaGraphedCall(forward: number, backward: number, inputs: readonly Tensor[], staticInputs: readonly Tensor[], staticOutputs: readonly Tensor[], requiresGrad: readonly number[], gradOutputs: readonly Tensor[], gradInputs: readonly (Tensor | null)[]): Tensor[];
+export function _cudaGraphedCall(options: { forward: number | undefined; backward: number | undefined; inputs: readonly Tensor[] | undefined; staticInputs: readonly Tensor[] | undefined; staticOutputs: readonly Tensor[] | undefined; requiresGrad: readonly number[] | undefined; gradOutputs: readonly Tensor[] | undefined; gradInputs: readonly (Tensor | null)[] | undefined }): Tensor[];
+export function _cudaGraphedCall(forward: number, options: { backward: number | undefined; inputs: readonly Tensor[] | undefined; staticInputs: readonly Tensor[] | undefined; staticOutputs: readonly Tensor[] | undefined; requiresGrad: readonly number[] | undefined; gradOutputs: readonly Tensor[] | undefined; gradInputs: readonly (Tensor | null)[] | undefined }): Tensor[];
+export function _cudaGraphedCall(forward: number, backward: number, options: { inputs: readonly Tensor[] | undefined; staticInputs: readonly Tensor[] | undefined; staticOutputs: readonly Tensor[] | undefined; requiresGrad: readonly number[] | undefined; gradOutputs: readonly Tensor[] | undefined; gradInputs: readonly (Tensor | null)[] | undefined }): Tensor[];
+export function _cudaGraphedCall(forward: number, backward: number, inputs: readonly Tensor[], options: { staticInputs: readonly Tensor[] | undefined; staticOutputs: readonly Tensor[] | undefined; requiresGrad: readonly number[] | undefined; gradOutputs: readonly Tensor[] | undefined; gradInputs: readonly (Tensor | null)[] | undefined }): Tensor[];
+export function _cudaGraphedCall(forward: number, backward: number, inputs: readonly Tensor[], staticInputs: readonly Tensor[], options: { staticOutputs: readonly Tensor[] | undefined; requiresGrad: readonly number[] | undefined; gradOutputs: readonly Tensor[] | undefined; gradInputs: readonly (Tensor | null)[] | undefined }): Tensor[];
+export function _cudaGraphedCall(forward: number, backward: number, inputs: readonly Tensor[], staticInputs: readonly Tensor[], staticOutputs: readonly Tensor[], options: { requiresGrad: readonly number[] | undefined; gradOutputs: readonly Tensor[] | undefined; gradInputs: readonly (Tensor | null)[] | undefined }): Tensor[];
+export function _cudaGraphedCall(forward: number, backward: number, inputs: readonly Tensor[], staticInputs: readonly Tensor[], staticOutputs: readonly Tensor[], requiresGrad: readonly number[], options: { gradOutputs: readonly Tensor[] | undefined; gradInputs: readonly (Tensor | null)[] | undefined }): Tensor[];
+export function _cudaGraphedCall(forward: number, backward: number, inputs: readonly Tensor[], staticInputs: readonly Tensor[], staticOutputs: readonly Tensor[], requiresGrad: readonly number[], gradOutputs: readonly Tensor[], options: { gradInputs: readonly (Tensor | null)[] | undefined }): Tensor[];
+export function _cudaGraphedCall(forward?: any, backward?: any, inputs?: any, staticInputs?: any, staticOutputs?: any, requiresGrad?: any, gradOutputs?: any, gradInputs?: any): any {
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_cudaGraphedCall", last, ["forward","backward","inputs","staticInputs","staticOutputs","requiresGrad","gradOutputs","gradInputs"]);
+    if (forward === (last as unknown) || forward === undefined) forward = last["forward"] as never;
+    if (backward === (last as unknown) || backward === undefined) backward = last["backward"] as never;
+    if (inputs === (last as unknown) || inputs === undefined) inputs = last["inputs"] as never;
+    if (staticInputs === (last as unknown) || staticInputs === undefined) staticInputs = last["staticInputs"] as never;
+    if (staticOutputs === (last as unknown) || staticOutputs === undefined) staticOutputs = last["staticOutputs"] as never;
+    if (requiresGrad === (last as unknown) || requiresGrad === undefined) requiresGrad = last["requiresGrad"] as never;
+    if (gradOutputs === (last as unknown) || gradOutputs === undefined) gradOutputs = last["gradOutputs"] as never;
+    if (gradInputs === (last as unknown) || gradInputs === undefined) gradInputs = last["gradInputs"] as never;
+  }
+  else if (arguments.length > 8) $checkCount("_cudaGraphedCall", arguments.length, 8);
+  $f[0] = $int(forward, "_cudaGraphedCall", "forward");
+  $f[1] = $int(backward, "_cudaGraphedCall", "backward");
+  let $p = $tensors(2, inputs, "_cudaGraphedCall", "inputs");
+  $p = $tensors($p, staticInputs, "_cudaGraphedCall", "staticInputs");
+  $p = $tensors($p, staticOutputs, "_cudaGraphedCall", "staticOutputs");
+  $p = $ints($p, requiresGrad, "_cudaGraphedCall", "requiresGrad", 1);
+  $p = $tensors($p, gradOutputs, "_cudaGraphedCall", "gradOutputs");
+  $tensorsOrNone($p, gradInputs, "_cudaGraphedCall", "gradInputs");
+  return $many(859) as Tensor[];
+}
+
 /** The operators that are methods of Tensor. */
 export interface TensorMethods {
   /** absolute value */
@@ -14043,8 +14685,9 @@ export interface TensorMethods {
   /** The tensor itself when it has the memory format, else a copy in it. */
   contiguous(options?: { memoryFormat?: number | null | undefined }): Tensor;
   /** Writes the values of `src`, broadcast and cast, into the tensor. */
-  copy_(src: Tensor): this;
-  copy_(options: { src: Tensor | undefined }): this;
+  copy_(src: Tensor, nonBlocking?: boolean): this;
+  copy_(options: { src: Tensor | undefined; nonBlocking?: boolean | undefined }): this;
+  copy_(src: Tensor, options?: { nonBlocking?: boolean | undefined }): this;
   /** Writes one value into every element. */
   fill_(value: Tensor | Scalar): this;
   fill_(options: { value: Tensor | Scalar | undefined }): this;
@@ -14875,6 +15518,10 @@ export interface TensorMethods {
   cross(other: Tensor, dim?: number | null): Tensor;
   cross(options: { other: Tensor | undefined; dim?: number | null | undefined }): Tensor;
   cross(other: Tensor, options?: { dim?: number | null | undefined }): Tensor;
+  /** A copy in memory that GPUs can read by themselves; itself when it is there. */
+  pinMemory(): Tensor;
+  /** Whether the tensor lies in pinned memory. */
+  isPinned(): boolean;
 }
 
 const methods: Record<string, Function> = {
@@ -15332,6 +15979,8 @@ const methods: Record<string, Function> = {
   histc: histc,
   histogram: histogram,
   cross: cross,
+  pinMemory: pinMemory,
+  isPinned: isPinned,
 };
 
 /** Puts the methods on Tensor's prototype. */

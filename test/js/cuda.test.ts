@@ -1,4 +1,4 @@
-// torch.cuda on machines without a GPU: reasons in words, typed errors, switches, asynchronous reads.
+// torch.cuda on machines without a GPU: reasons in words, typed errors, switches, async reads.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,7 +33,8 @@ describe("each reason has its sentence", () => {
       try { torch.ones([2], { device: "cuda" }); } catch (e) { error = e.name + ": " + e.message; }
       const sum = torch.ones([2]).sum().item();
       const { cuda } = torch;
-      console.log(JSON.stringify([cuda.isAvailable(), cuda.deviceCount(), cuda.whyNot(), error, sum]));`,
+      const found = [cuda.isAvailable(), cuda.deviceCount(), cuda.whyNot(), error, sum];
+      console.log(JSON.stringify(found));`,
     );
   });
 

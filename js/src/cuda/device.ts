@@ -58,8 +58,9 @@ export function setDevice(device: CudaDevice): void {
 export function withDevice(device: CudaDevice): Scope;
 export function withDevice<R>(device: CudaDevice, fn: () => R): R;
 export function withDevice<R>(device: CudaDevice, fn?: () => R): R | Scope {
+  const index = deviceIndex(device, "withDevice");
   const before = currentDevice();
-  setDevice(device);
+  if (index >= 0) ops._cudaSetDevice(index);
   const leave = () => ops._cudaSetDevice(before);
   return fn ? scoped("withDevice", fn, leave) : new Scope(leave);
 }

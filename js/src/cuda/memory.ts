@@ -97,9 +97,9 @@ export function memorySummary(device: CudaDevice = null): string {
   const head = `${"".padEnd(16)}${["current", "peak", "in all", "freed"]
     .map((c) => c.padStart(14))
     .join("")}`;
-  const counts = `retries ${stats["num_alloc_retries"]}, errors ${stats["num_ooms"]}, driver calls ${
-    (stats["num_device_alloc"] ?? 0) + (stats["num_device_free"] ?? 0)
-  }`;
+  const calls = (stats["num_device_alloc"] ?? 0) + (stats["num_device_free"] ?? 0);
+  const { num_alloc_retries: retries, num_ooms: errors } = stats;
+  const counts = `retries ${retries}, errors ${errors}, driver calls ${calls}`;
   return [`cuda:${index}`, head, ...rows, counts].join("\n");
 }
 

@@ -131,7 +131,9 @@ export function currentStream(device: CudaDevice = null): Stream {
 
 /** The stream in which work goes unless another is chosen. */
 export function defaultStream(device: CudaDevice = null): Stream {
-  return Stream.of(exactIndex(device, "defaultStream"), 0);
+  const index = exactIndex(device, "defaultStream");
+  ops._cudaCurrentStream(index); // refuses a device that is not there
+  return Stream.of(index, 0);
 }
 
 /** Work for the stream's device goes to the stream from now on; withStream() is the scoped form. */
@@ -167,9 +169,8 @@ export const stream = withStream;
 export const streamMethods = {
   recordStream(this: Tensor, used: Stream): void {
     if (!this.isCuda || this.device.index !== used.device.index) {
-      throw new DeviceError(
-        `recordStream: expected a stream of ${String(this.device)}, got one of ${String(used.device)}`,
-      );
+      const [want, got] = [String(this.device), String(used.device)];
+      throw new DeviceError(`recordStream: expected a stream of ${want}, got one of ${got}`);
     }
     ops._cudaRecordStream(this, used.cudaStream);
   },
