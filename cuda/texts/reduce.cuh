@@ -211,7 +211,7 @@ template <class A> __device__ inline Acc fold_threads(Acc acc, const A& args) {
     Fold::merge(acc, other, args);
   }
   if (blockDim.x <= 32) return acc;
-  Acc* warps = reinterpret_cast<Acc*>(memory);
+  Acc* warps = reinterpret_cast<Acc*>(memory) + threadIdx.y * (blockDim.x / 32);
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = acc;
   __syncthreads();
   if (threadIdx.x == 0)
