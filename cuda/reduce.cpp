@@ -170,8 +170,13 @@ template <class Index> void run_kernels(Job& job, const Plan& plan, Grid grid) {
   if (grid.splits == 1) return;
   int splits = static_cast<int>(grid.splits);
   const unsigned along = splits > 64 && plan.outputs < 4096 ? 256 : 32;
+  // The second kernel knows nothing of how the first one walked.
+  ReduceProgram second = program;
+  second.combine = second.rows = true;
+  second.run = second.line = false;
+  second.pack = 1;
   void* combine_list[] = {&args, &splits};
-  launch_kernel(kernel_of(program.key() | uint64_t{1} << 56, "combine_kernel", source),
+  launch_kernel(kernel_of(second.key(), "combine_kernel", [&] { return reduce_source(second); }),
                 blocks_for(plan.outputs, threads / along), 1, along,
                 static_cast<unsigned>(threads / along), combine_list);
 }
@@ -228,6 +233,7 @@ void run(Job& job, std::span<const int64_t> over) {
   const bool columns = !plan.kept.sizes.empty() && plan.kept.in[0] == 1 &&
                        !plan.red.sizes.empty() && plan.red.in[0] != 1;
   const Grid grid = columns ? choose_columns(job, plan, widest) : choose_rows(job, plan, widest);
+  job.program.line = !job.program.run && plan.red.sizes.size() == 1;
   job.program.wide_index = !fits_32_bits(plan);
   if (job.program.wide_index)
     run_kernels<int64_t>(job, plan, grid);

@@ -60,8 +60,12 @@ std::string reduce_body(const ReduceProgram& p) {
   text += ";\nusing Index = " + std::string(p.wide_index ? "int64_t" : "int") + ";\n";
   text += "#define PACK " + std::to_string(p.pack) + "\n";
   text += "#define FOLD " + std::string(fold_name(p)) + "\n";
-  if (p.rows) text += "#define ROWS\n";
+  if (p.combine)
+    text += "#define COMBINE\n";
+  else if (p.rows)
+    text += "#define ROWS\n";
   if (p.run) text += "#define RUN\n";
+  if (p.line) text += "#define LINE\n";
   if (p.op == ReduceOp::Max || p.op == ReduceOp::Min)
     text += "#define LARGEST " + std::string(p.op == ReduceOp::Max ? "true" : "false") + "\n";
   if (p.op == ReduceOp::Norm || p.op == ReduceOp::Deviations)

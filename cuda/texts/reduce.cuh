@@ -1,5 +1,6 @@
 // The loops of reductions. Before this text stand: T and TOut, the memory types; V, the compute
-// type; Index; PACK; RUN where a reduced run is contiguous; FOLD, one of the folds below; P_KIND.
+// type; Index; PACK; FOLD, one of the folds below; what is compiled: COMBINE, ROWS (with RUN where
+// the reduced elements are one contiguous run) or columns; LINE; P_KIND; LARGEST.
 namespace cresset::cuda {
 
 template <class X> __device__ inline X shuffle_down(X x, int by, int width) {
@@ -200,6 +201,15 @@ __device__ inline Offsets locate(const Walk<Index>& walk, Index item) {
   return o;
 }
 
+// The offset of a reduced item; LINE: the reduced dims are one.
+template <class A> __device__ inline Index reduced_offset(const A& args, Index item) {
+#ifdef LINE
+  return item * args.red.in[0];
+#else
+  return locate(args.red, item).in;
+#endif
+}
+
 __device__ inline Element element(T x) { return convert<Element>(x); }
 
 // Folds over threadIdx.x of up to 256 threads; the result is right in thread 0 of each row.
@@ -226,8 +236,21 @@ template <class A> __device__ inline void put(const Acc& acc, const A& args, Ind
     Fold::finish(acc, args, output);
 }
 
-#ifdef ROWS
-constexpr int times = 4;  // packs that a thread has in flight
+#if defined(COMBINE)
+// Folds the splits of each output, in their order: [threadIdx.y: an output].
+extern "C" __global__ void __launch_bounds__(256)
+    combine_kernel(const __grid_constant__ ReduceArgs<Index> args, int splits) {
+  const int64_t output = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  const bool valid = output < args.outputs;
+  Acc acc = Fold::identity();
+  const Acc* from = static_cast<const Acc*>(args.partial);
+  for (int s = threadIdx.x; valid && s < splits; s += blockDim.x)
+    Fold::merge(acc, from[s * args.outputs + output], args);
+  const Acc total = fold_threads(acc, args);
+  if (valid && threadIdx.x == 0) Fold::finish(total, args, static_cast<Index>(output));
+}
+#elif defined(ROWS)
+constexpr int times = sizeof(Acc) > 8 ? 2 : 4;  // packs that a thread has in flight
 
 template <class A>
 __device__ inline void fold_pack(Acc& acc, const Pack<T, PACK>& q, Index at, const A& args,
@@ -297,7 +320,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #else
   const Index begin = static_cast<Index>(from), end = any ? static_cast<Index>(until) : begin;
   const Acc acc = fold_packs(
-      begin, end, Index(0), [&](Index i) { return x + locate(args.red, i).in; }, args, start.out);
+      begin, end, Index(0), [&](Index i) { return x + reduced_offset(args, i); }, args, start.out);
 #endif
   const Acc total = fold_threads(acc, args);
   if (valid && threadIdx.x == 0) put(total, args, start.out);
@@ -306,7 +329,7 @@ extern "C" __global__ void __launch_bounds__(256)
 // [threadIdx.x: a pack of neighbouring outputs][threadIdx.y: along the rows]; blockIdx.y: a split.
 extern "C" __global__ void __launch_bounds__(256)
     reduce_kernel(const __grid_constant__ ReduceArgs<Index> args) {
-  constexpr int times = 4;
+  constexpr int times = 2;
   __shared__ alignas(16) char memory[256 * PACK * sizeof(Acc)];
   const int64_t item = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const bool valid = item < args.items;
@@ -324,7 +347,7 @@ extern "C" __global__ void __launch_bounds__(256)
   for (; r + (times - 1) * step < end; r += times * step) {
     Pack<T, PACK> q[times];
 #pragma unroll
-    for (int u = 0; u < times; ++u) q[u] = load_pack<PACK>(x + locate(args.red, r + u * step).in);
+    for (int u = 0; u < times; ++u) q[u] = load_pack<PACK>(x + reduced_offset(args, r + u * step));
 #pragma unroll
     for (int u = 0; u < times; ++u)
 #pragma unroll
@@ -332,7 +355,7 @@ extern "C" __global__ void __launch_bounds__(256)
         Fold::add(acc[j], element(q[u].v[j]), r + u * step, args, start.out + j * beside);
   }
   for (; r < end; r += step) {
-    const Pack<T, PACK> q = load_pack<PACK>(x + locate(args.red, r).in);
+    const Pack<T, PACK> q = load_pack<PACK>(x + reduced_offset(args, r));
 #pragma unroll
     for (int j = 0; j < PACK; ++j)
       Fold::add(acc[j], element(q.v[j]), r, args, start.out + j * beside);
@@ -350,18 +373,5 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 #endif
-
-// Folds the splits of each output, in their order: [threadIdx.y: an output].
-extern "C" __global__ void __launch_bounds__(256)
-    combine_kernel(const __grid_constant__ ReduceArgs<Index> args, int splits) {
-  const int64_t output = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-  const bool valid = output < args.outputs;
-  Acc acc = Fold::identity();
-  const Acc* from = static_cast<const Acc*>(args.partial);
-  for (int s = threadIdx.x; valid && s < splits; s += blockDim.x)
-    Fold::merge(acc, from[s * args.outputs + output], args);
-  const Acc total = fold_threads(acc, args);
-  if (valid && threadIdx.x == 0) Fold::finish(total, args, static_cast<Index>(output));
-}
 
 }  // namespace cresset::cuda

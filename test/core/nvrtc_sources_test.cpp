@@ -28,8 +28,9 @@ struct Batch {
       for (const char* name : {"cuda", "row_kernel", "reduce_kernel", "combine_kernel"})
         text += "\n#define " + std::string(name) + " " + name + n;
       text += "\n" + bodies[i];
-      for (const char* name : {"cuda", "row_kernel", "reduce_kernel", "combine_kernel", "PACK",
-                               "FLAT", "ADD_OFFSETS", "RUN", "ROWS", "FOLD", "LARGEST", "P_KIND"})
+      for (const char* name :
+           {"cuda", "row_kernel", "reduce_kernel", "combine_kernel", "PACK", "FLAT", "ADD_OFFSETS",
+            "RUN", "ROWS", "LINE", "COMBINE", "FOLD", "LARGEST", "P_KIND"})
         text += "\n#undef " + std::string(name);
     }
     return text;
@@ -131,17 +132,24 @@ void add_reductions(Batches& list) {
       if ((ordered && is_complex(in)) || (measures && is_integral(in, true))) continue;
       const int mode = (o + static_cast<int>(in)) % 3;
       for (int p = 0; p < (op == ReduceOp::Norm ? 6 : 1); ++p) {
-        const ReduceProgram program{
-            .op = op,
-            .places = places,
-            .in = in,
-            .out = result_of(op, in),
-            .rows = (mode + p) % 3 < 2,
-            .run = (mode + p) % 3 == 0,
-            .wide_index = o % 2 == 1,
-            .pack = static_cast<uint8_t>(std::min<size_t>(8, 16 / itemsize(in))),
-            .p_kind = static_cast<uint8_t>(op == ReduceOp::Norm ? p : 2)};
+        ReduceProgram program{.op = op,
+                              .places = places,
+                              .in = in,
+                              .out = result_of(op, in),
+                              .rows = (mode + p) % 3 < 2,
+                              .run = (mode + p) % 3 == 0,
+                              .wide_index = o % 2 == 1,
+                              .pack = static_cast<uint8_t>(std::min<size_t>(8, 16 / itemsize(in))),
+                              .p_kind = static_cast<uint8_t>(op == ReduceOp::Norm ? p : 2)};
+        program.line = !program.run && p % 2 == 0;
         list.add(is_complex(in), false, "reduction " + std::to_string(o), reduce_body(program));
+        program = {.op = op,
+                   .places = places,
+                   .in = in,
+                   .out = program.out,
+                   .combine = true,
+                   .p_kind = program.p_kind};
+        list.add(is_complex(in), false, "combine " + std::to_string(o), reduce_body(program));
       }
     }
 }
