@@ -216,6 +216,7 @@ __device__ inline Element element(T x) { return convert<Element>(x); }
 template <class A> __device__ inline Acc fold_threads(Acc acc, const A& args) {
   __shared__ alignas(16) char memory[8 * sizeof(Acc)];
   const int width = blockDim.x < 32 ? blockDim.x : 32;
+#pragma unroll 1
   for (int by = width / 2; by > 0; by /= 2) {
     const Acc other = shuffle_down(acc, by, width);
     Fold::merge(acc, other, args);
@@ -225,6 +226,7 @@ template <class A> __device__ inline Acc fold_threads(Acc acc, const A& args) {
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = acc;
   __syncthreads();
   if (threadIdx.x == 0)
+#pragma unroll 1
     for (int w = 1; w < static_cast<int>(blockDim.x / 32); ++w) Fold::merge(acc, warps[w], args);
   return acc;
 }
@@ -364,12 +366,14 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
   for (int j = 0; j < PACK; ++j) rows[(threadIdx.y * PACK + j) * blockDim.x + threadIdx.x] = acc[j];
   __syncthreads();
-  if (!valid || threadIdx.y != 0) return;
-#pragma unroll
-  for (int j = 0; j < PACK; ++j) {
+  if (!valid) return;
+#pragma unroll 1
+  for (int j = threadIdx.y; j < PACK; j += blockDim.y) {
+    Acc total = rows[j * blockDim.x + threadIdx.x];
+#pragma unroll 1
     for (int y = 1; y < static_cast<int>(blockDim.y); ++y)
-      Fold::merge(acc[j], rows[(y * PACK + j) * blockDim.x + threadIdx.x], args);
-    put(acc[j], args, start.out + j * beside);
+      Fold::merge(total, rows[(y * PACK + j) * blockDim.x + threadIdx.x], args);
+    put(total, args, start.out + j * beside);
   }
 }
 #endif
