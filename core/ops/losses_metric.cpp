@@ -121,8 +121,6 @@ static Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target,
         ", got ", target.sizes());
   CHECK(target.dtype() == DType::Int64, DType, op, ": expected a target of dtype int64, got ",
         target.dtype());
-  CHECK(input.device().is_cpu() || input.is_meta(), NotImplemented, op, ": no kernel for device ",
-        input.device());
   int64_t n = x.size(0), classes = x.size(1);
   // chosen[n, j, c]: whether class c is the j-th target of sample n.
   Tensor chosen, valid, others;
