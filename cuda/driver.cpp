@@ -151,12 +151,14 @@ EventHandle Driver::record(StreamHandle stream) {
 
 // After a fatal error of the device nothing runs any more: what is queued counts as done.
 bool Driver::is_done(EventHandle event) {
+  RelaxedCapture relaxed;
   const cudaError_t status = event ? cudaEventQuery(event_of(event)) : cudaSuccess;
   if (status != cudaSuccess) cudaGetLastError();
   return status != cudaErrorNotReady;
 }
 
 void Driver::wait(EventHandle event) {
+  RelaxedCapture relaxed;
   if (event) succeeded(cudaEventSynchronize(event_of(event)));
 }
 

@@ -211,6 +211,6 @@ extern "C" CRESSET_API cresset::DeviceRuntime* cresset_cuda_open() {
   static auto* runtime = new cresset::cuda::Runtime;
   cresset::cuda::register_tables();
   const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
-  cresset::math_mode().launch_blocking = blocking && std::strcmp(blocking, "0") != 0;
+  if (blocking && std::strcmp(blocking, "0") != 0) cresset::math_mode().launch_blocking = true;
   return runtime;
 }

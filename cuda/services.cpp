@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "cuda/check.h"
+#include "cuda/device_error.h"
 #include "cuda/driver.h"
 #include "cuda/graph.h"
 #include "cuda/memory.h"
@@ -56,6 +57,7 @@ class Services final : public CudaServices {
     refuse_in_capture("synchronize()", "waits for the device");
     const DeviceScope scope(device);
     CUDA_CHECK(cudaStreamSynchronize(checked_stream("synchronize", device, stream)));
+    throw_device_errors(device);
   }
 
   // ---- events

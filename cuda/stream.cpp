@@ -8,6 +8,7 @@
 
 #include "core/tensor/device_runtime.h"
 #include "cuda/check.h"
+#include "cuda/device_error.h"
 #include "cuda/driver.h"
 
 namespace cresset::cuda {
@@ -159,12 +160,15 @@ bool is_event_done(int64_t number) {
     return false;
   }
   CUDA_CHECK(status);
+  throw_device_errors(e.device);
   return true;
 }
 
 void synchronize_event(int64_t number) {
   const Event e = find_event("synchronize", number);
-  if (e.event) CUDA_CHECK(cudaEventSynchronize(e.event));
+  if (!e.event) return;
+  CUDA_CHECK(cudaEventSynchronize(e.event));
+  throw_device_errors(e.device);
 }
 
 double elapsed_ms(int64_t from, int64_t to) {

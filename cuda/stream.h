@@ -27,6 +27,7 @@ int64_t create_event(bool timing);
 void destroy_event(int64_t event);
 void record_event(int64_t event, int device, cudaStream_t stream);
 void wait_event(int64_t event, int device, cudaStream_t stream);
+/// These two also throw what kernels reported, once the event has passed.
 bool is_event_done(int64_t event);
 void synchronize_event(int64_t event);
 /// Milliseconds between two recorded events with timing that have passed.
