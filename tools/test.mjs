@@ -39,12 +39,12 @@ function core() {
 }
 
 /** Runs the tests that vitest finds with a configuration. */
-function vitest(config) {
+function vitest(config, options = [], env = {}) {
   const report = join(root, "build", "vitest.json");
   rmSync(report, { force: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-  const args = ["run", "--config", config, ...reporters];
-  const { ok } = run("node_modules/.bin/vitest", args, { quiet: true });
+  const args = ["run", "--config", config, ...reporters, ...options];
+  const { ok } = run("node_modules/.bin/vitest", args, { quiet: true, env });
   if (!existsSync(report)) return count(0, 1);
   const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, "utf8"));
   return count(numPassedTests, numFailedTests || (ok ? 0 : 1));
@@ -54,6 +54,15 @@ const js = () => vitest("vitest.config.ts");
 
 /** The packed npm package in other hosts and bundlers. */
 const packaged = () => vitest("test/package/vitest.config.ts");
+
+/** What is neither about the sources nor about Node's memory policy runs on the other core too. */
+const nativeOnly = ["data*", "examples-lib", "generated", "memory", "readme", "style", "types"];
+
+/** The tests of js on the WebAssembly core. */
+function wasm() {
+  const excluded = nativeOnly.map((name) => `--exclude=test/js/${name}.test.ts`);
+  return vitest("vitest.config.ts", excluded, { CRESSET_HOST: "wasm" });
+}
 
 /** Every example must run to its end; `--quick` asks the long ones for fewer steps. */
 function examples() {
@@ -72,10 +81,11 @@ function examples() {
 }
 
 /** The comparison with PyTorch's recorded results; its last line gives its counts. */
-function parity() {
+function parity(...options) {
   const runner = "test/parity/run.ts";
   if (!existsSync(join(root, runner))) return "not present";
-  const { ok, output } = run(process.execPath, ["--import", "tsx", runner], { quiet: true });
+  const args = ["--import", "tsx", runner, ...options];
+  const { ok, output } = run(process.execPath, args, { quiet: true });
   const line = [...output.matchAll(/^(\d+) passed, (\d+) failed/gm)].at(-1);
   return count(Number(line?.[1] ?? 0), Number(line?.[2] ?? 0) || (ok && line ? 0 : 1));
 }
@@ -87,7 +97,17 @@ function fuzz() {
   return count(ok ? 1 : 0, ok ? 0 : 1);
 }
 
-const groups = { lint, core, js, package: packaged, examples, parity, fuzz };
+const groups = {
+  lint,
+  core,
+  js,
+  wasm,
+  package: packaged,
+  examples,
+  parity: () => parity(),
+  "wasm-parity": () => parity("--host", "wasm"),
+  fuzz,
+};
 
 main(() => {
   const asked = process.argv.slice(2);

@@ -2,7 +2,16 @@
 #include "core/abi.h"
 #include "core/cpu/thread_pool.h"
 
+#include <cstddef>
+
 extern "C" {
+
+/// The C library's copy of large blocks. By default it is JavaScript's, whose view of shared memory
+/// may be older than the last growth on another thread. This file is compiled with bulk memory, so
+/// the call below is one instruction.
+void emscripten_memcpy_big(void* to, const void* from, size_t bytes) {
+  __builtin_memcpy(to, from, bytes);
+}
 
 /// The host's memory policy: frees dead tensors when memory runs out; see cresset_set_reclaim.
 __attribute__((import_module("host"), import_name("reclaim"))) int32_t cresset_host_reclaim(

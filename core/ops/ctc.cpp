@@ -83,7 +83,7 @@ static Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Ten
   };
   launch(name, x.device(), &CtcKernels::forward, call(x, loss));
   // The kernel of the derivative needs the losses as they were computed.
-  Operand infinity(Scalar(std::numeric_limits<double>::infinity()));
+  Operand infinity{Scalar{std::numeric_limits<double>::infinity()}};
   Tensor rows = zero_infinity ? where(eq(loss, infinity), Operand(Scalar(0.0)), loss)
                               : clone(loss, std::nullopt);
   if (wants_grad(x))

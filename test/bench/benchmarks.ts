@@ -20,6 +20,10 @@ export interface RowPlan {
   id?: string;
   /** The most it may take, in the table's unit. */
   limit?: number;
+  /** Where it is not that of the table. */
+  unit?: Unit;
+  /** How many of the thing that the name says one call does. */
+  per?: number;
   /** The peer whose time is the limit: nothing built on it can be faster. */
   limitBy?: ProgramName;
   /** How many times the limiting peer's time it may take; 1 unless given. */
@@ -90,5 +94,25 @@ export const tables: Record<string, TablePlan> = {
       { name: "matmul.8192.bf16", limitBy: "pytorchCuda", limitTimes: 1 / 0.97 },
       { name: "cnn.epoch", limitBy: "pytorchCuda", limitTimes: 0.5 },
     ],
+  },
+  wasm: {
+    unit: "ms",
+    rounds: 9,
+    subject: "wasm",
+    peers: ["tfjs", "jax", "tfjsCpu"],
+    rows: [
+      { name: "matmul.512" },
+      { name: "matmul.1024" },
+      { name: "mlp.sgd", limit: 1.2 },
+      { name: "cnn.step" },
+      { name: "add in tidy", id: "add.tidy", unit: "ns", per: 1000, limit: 200 },
+    ],
+  },
+  "wasm-threads": {
+    unit: "ms",
+    rounds: 9,
+    subject: "wasmThreads",
+    peers: ["wasm"],
+    rows: [{ name: "matmul.512" }, { name: "matmul.1024" }],
   },
 };

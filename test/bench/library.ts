@@ -11,6 +11,7 @@ export interface Program {
   name: string;
   command: string;
   args: string[];
+  env?: Record<string, string>;
   /** Makes the program ready to start; gives the reason where that is not possible. */
   prepare?: () => string | undefined;
 }
@@ -26,10 +27,13 @@ export class Library {
   ) {}
 
   /** Starts a program; prints its version, or why it cannot be had, and gives undefined then. */
-  static async start({ name, command, args, prepare }: Program): Promise<Library | undefined> {
+  static async start({ name, command, args, env, prepare }: Program): Promise<Library | undefined> {
     const reason = prepare?.();
     if (reason) return void console.log(`${name}: ${reason}`);
-    const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn(command, args, {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { ...process.env, ...env },
+    });
     const broken = new Promise<never>((_, reject) => child.on("error", reject));
     const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
     try {
@@ -63,7 +67,7 @@ export class Library {
 }
 
 /** Installs the npm peers beside their lock file the first time they are wanted. */
-function npmPeers(): string | undefined {
+export function npmPeers(): string | undefined {
   const folder = here("peers");
   if (existsSync(here("peers/node_modules/@jax-js"))) return undefined;
   console.log(`npm ci in ${folder}`);
@@ -101,6 +105,18 @@ const rawCuda = here("../../build/release/raw_cuda");
 /** The programs by short name. */
 export const programs = {
   ours: { name: "Cresset", command: process.execPath, args: tsx("ours.ts") },
+  wasm: {
+    name: "Cresset wasm",
+    command: process.execPath,
+    args: tsx("ours.ts"),
+    env: { CRESSET_HOST: "wasm", OMP_NUM_THREADS: "1" },
+  },
+  wasmThreads: {
+    name: "Cresset wasm, 2 threads",
+    command: process.execPath,
+    args: tsx("ours.ts"),
+    env: { CRESSET_HOST: "wasm", OMP_NUM_THREADS: "2" },
+  },
   jax: {
     name: "jax-js",
     command: process.execPath,
@@ -111,6 +127,13 @@ export const programs = {
     name: "tfjs-wasm",
     command: process.execPath,
     args: tsx("peers/tfjs.mjs"),
+    prepare: npmPeers,
+  },
+  tfjsCpu: {
+    name: "tfjs-cpu",
+    command: process.execPath,
+    args: tsx("peers/tfjs.mjs"),
+    env: { TFJS_BACKEND: "cpu" },
     prepare: npmPeers,
   },
   pytorch: {

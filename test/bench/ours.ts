@@ -4,6 +4,12 @@ import { serve, type Rows } from "./serve.js";
 
 const million = 1_000_000;
 
+await torch.init();
+
+/** WebAssembly frees a step's tensors at its end only when it is told where the step is. */
+const scoped: <R>(step: () => R) => R =
+  process.env["CRESSET_HOST"] === "wasm" ? (step) => torch.tidy(step) : (step) => step();
+
 /** 10M floats, as a square-ish matrix for the operators that work along rows. */
 const large = () => torch.randn([10 * million]);
 const rows1000 = () => torch.randn([10_000, 1000]);
@@ -15,7 +21,7 @@ const unary = (f: (x: torch.Tensor) => torch.Tensor) => () => {
 
 const matmul = (n: number) => () => {
   const [a, b] = [torch.randn([n, n]), torch.randn([n, n])];
-  return () => a.matmul(b);
+  return () => scoped(() => a.matmul(b).size(0));
 };
 
 const convInputs = () => ({
@@ -27,19 +33,27 @@ const convInputs = () => ({
 function trainStep(model: torch.nn.Module<[torch.Tensor], torch.Tensor>, input: torch.Tensor) {
   const optimizer = new torch.optim.SGD(model.parameters(), { lr: 0.01 });
   const target = torch.randint(0, 10, [input.shape[0]!]);
-  return () => {
+  const step = () => {
     optimizer.zeroGrad();
     const loss = torch.nn.functional.crossEntropy(model(input), target);
     loss.backward();
     optimizer.step();
     return loss.item();
   };
+  return () => scoped(step);
 }
 
 const rows: Rows = {
   add: () => {
     const [a, b] = [torch.randn([4]), torch.randn([4])];
     return () => a.add(b);
+  },
+  "add.tidy": () => {
+    const [a, b] = [torch.randn([4]), torch.randn([4])];
+    return () =>
+      torch.tidy(() => {
+        for (let i = 0; i < 1000; i++) a.add(b);
+      });
   },
   "add.grad": () => {
     const [a, b] = [torch.randn([4]).requiresGrad_(true), torch.randn([4])];
@@ -71,6 +85,7 @@ const rows: Rows = {
     return () => torch.nn.functional.layerNorm(x, [1000], weight, bias);
   },
   "matmul.256": matmul(256),
+  "matmul.512": matmul(512),
   "matmul.1024": matmul(1024),
   "conv2d.forward": () => {
     const { x, weight } = convInputs();

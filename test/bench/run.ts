@@ -1,11 +1,12 @@
 // `npm run bench -- NAME [--json FILE]`: times Cresset and its peers in turn and prints a table.
-// NAME is one of overhead, cpu-ops, train, memory; without it the names are listed.
+// NAME is one of overhead, cpu-ops, train, memory, wasm ...; without it the names are listed.
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { tables, type Result, type RowPlan, type TablePlan } from "./benchmarks.js";
 import { Library, programs } from "./library.js";
 import { runCuda } from "./cuda.js";
 import { runMemory } from "./memory.js";
+import { runChromium, wasmSizes } from "./wasm.js";
 
 function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -43,8 +44,8 @@ async function measureRow(
 
 /** One result for each peer that has the row, or one without a peer. */
 async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): Promise<Result[]> {
-  const { name, id = name } = row;
-  const scale = { ns: 1, us: 1e-3, ms: 1e-6 }[plan.unit];
+  const { name, id = name, unit = plan.unit, per = 1 } = row;
+  const scale = { ns: 1, us: 1e-3, ms: 1e-6 }[unit] / per;
   const medians = await measureRow(id, libraries, plan.rounds);
   const times = [...medians].map(([library, ns]) => ({ peer: library.name, time: ns * scale }));
   const ours = times.find(({ peer }) => peer === programs[plan.subject ?? "ours"].name);
@@ -54,7 +55,7 @@ async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): 
   const limit = row.limit ?? (boundTime && boundTime * (row.limitTimes ?? 1));
   const result: Result = {
     name,
-    unit: plan.unit,
+    unit,
     value: ours.time,
     ...(limit === undefined ? {} : { limit }),
   };
@@ -113,14 +114,24 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { json: { type: "string" } },
 });
+async function measure(name: string): Promise<Result[]> {
+  if (name === "memory") return runMemory();
+  if (name === "cuda") return [...(await runTable(tables["cuda"]!)), ...runCuda()];
+  if (name !== "wasm") return runTable(tables[name]!);
+  const inNode = [
+    ...(await runTable(tables["wasm"]!)),
+    ...(await runTable(tables["wasm-threads"]!)),
+  ];
+  return [...inNode, ...(await runChromium()), ...(await wasmSizes())];
+}
+
 const known = [...Object.keys(tables), "memory"];
 const [name] = positionals;
 if (!name || !known.includes(name)) {
   console.log(`npm run bench -- NAME [--json FILE], where NAME is one of ${known.join(", ")}`);
   process.exitCode = name ? 1 : 0;
 } else {
-  const results = name === "memory" ? runMemory() : await runTable(tables[name]!);
-  if (name === "cuda") results.push(...runCuda());
+  const results = await measure(name);
   printTable(results);
   if (values.json) writeFileSync(values.json, JSON.stringify(results, null, 1) + "\n");
   if (results.length === 0) process.exitCode = 1;

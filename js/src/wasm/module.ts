@@ -84,14 +84,11 @@ export function sharedMemory(): WebAssembly.Memory {
 export class Core {
   readonly exports: CoreExports;
   readonly memory: WebAssembly.Memory;
-  /** All bytes of the memory, as of its last growth. */
-  bytes: Uint8Array;
   readonly #decoder = new TextDecoder();
 
   private constructor(instance: WebAssembly.Instance, memory: WebAssembly.Memory | null) {
     this.exports = instance.exports as CoreExports;
     this.memory = memory ?? this.exports.memory!;
-    this.bytes = new Uint8Array(this.memory.buffer);
   }
 
   /** Instantiates at once, which a browser's page allows only for small modules. */
@@ -133,7 +130,6 @@ export class Core {
       if (pages + more > mostPages) continue;
       try {
         this.memory.grow(more);
-        this.bytes = new Uint8Array(this.memory.buffer);
         return true;
       } catch {
         continue; // with less slack
@@ -168,12 +164,6 @@ function importsFor(
       if (!core.current!.grow(wanted >>> 0)) return 0;
       host.grown();
       return 1;
-    },
-    emscripten_memcpy_big(to: number, from: number, count: number): void {
-      const { memory: own } = core.current!;
-      if (core.current!.bytes.buffer !== own.buffer)
-        core.current!.bytes = new Uint8Array(own.buffer);
-      core.current!.bytes.copyWithin(to >>> 0, from >>> 0, (from >>> 0) + (count >>> 0));
     },
     emscripten_get_now: () => performance.now(),
     emscripten_check_blocking_allowed(): void {},

@@ -55,7 +55,14 @@ function trainStep(forward, initial, x) {
 
 const pool = (x) => lax.reduceWindow(x, np.max, [2, 2], [2, 2]);
 
+const matmul = (n) => () => {
+  const [a, b] = [randn([n, n]), randn([n, n])];
+  return () => force(np.matmul(a.ref, b.ref));
+};
+
 const rows = {
+  "matmul.512": matmul(512),
+  "matmul.1024": matmul(1024),
   add: () => {
     const [a, b] = [randn([4]), randn([4])];
     return () => force(a.ref.add(b.ref));

@@ -1,4 +1,4 @@
-// TensorFlow.js's side of the benchmarks, on its WebAssembly backend.
+// TensorFlow.js's side of the benchmarks, on its WebAssembly backend or that of TFJS_BACKEND.
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { serve } from "../serve.ts";
@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url);
 const tf = require("@tensorflow/tfjs");
 const wasm = require("@tensorflow/tfjs-backend-wasm");
 wasm.setWasmPaths(dirname(require.resolve("@tensorflow/tfjs-backend-wasm")) + "/");
-await tf.setBackend("wasm");
+await tf.setBackend(process.env["TFJS_BACKEND"] ?? "wasm");
 await tf.ready();
 
 /** One step of SGD on the model's variables, in a scope that frees what it made. */
@@ -20,7 +20,13 @@ function trainStep(forward, variables, x) {
 
 const variable = (shape) => tf.variable(tf.randomNormal(shape, 0, 0.05));
 
+const matmul = (n) => () => {
+  const [a, b] = [tf.randomNormal([n, n]), tf.randomNormal([n, n])];
+  return () => tf.matMul(a, b).dispose();
+};
+
 const rows = {
+  ...(tf.getBackend() === "wasm" && { "matmul.512": matmul(512), "matmul.1024": matmul(1024) }),
   add: () => {
     const [a, b] = [tf.randomNormal([4]), tf.randomNormal([4])];
     return () => tf.add(a, b).dispose();
