@@ -31,18 +31,21 @@ export function hostReport(): HostReport {
 
 /** Where a file of the WebAssembly core is; this file runs in `dist` or in `js/src`. */
 function place(name: string): string {
-  const built = fileURLToPath(new URL(`./wasm/${name}`, import.meta.url));
-  return existsSync(built)
-    ? built
-    : fileURLToPath(new URL(`../../dist/wasm/${name}`, import.meta.url));
+  const [near, built] = [`./wasm/${name}`, `../../dist/wasm/${name}`].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  ) as [string, string];
+  return !existsSync(near) && existsSync(built) ? built : near;
 }
 
 function readModule(options: InitOptions, threaded: boolean): WebAssembly.Module {
   if (options.wasmBinary) return new WebAssembly.Module(options.wasmBinary);
-  const name = threaded ? "cresset-threads.wasm" : "cresset.wasm";
-  let path = options.wasmPath ? String(options.wasmPath) : place(name);
-  if (path.endsWith("/")) path += name;
-  if (path.startsWith("file:")) path = fileURLToPath(path);
+  const pathOf = (name: string) => {
+    const given = options.wasmPath ? String(options.wasmPath) : place(name);
+    const path = given.endsWith("/") ? given + name : given;
+    return path.startsWith("file:") ? fileURLToPath(path) : path;
+  };
+  const wanted = pathOf(threaded ? "cresset-threads.wasm" : "cresset.wasm");
+  const path = existsSync(wanted) ? wanted : pathOf("cresset.wasm");
   report.wasm.push({ place: path, outcome: existsSync(path) ? "loaded" : "not there" });
   if (existsSync(path)) return new WebAssembly.Module(readFileSync(path));
   const looked = report.addons.map(({ place: at, outcome }) => `${at}: ${outcome}`);

@@ -165,6 +165,11 @@ function importsFor(
       host.grown();
       return 1;
     },
+    getentropy(buffer: number, length: number): number {
+      // Not in place: shared memory is refused.
+      core.current!.view(buffer, length).set(crypto.getRandomValues(new Uint8Array(length)));
+      return 0;
+    },
     emscripten_get_now: () => performance.now(),
     emscripten_check_blocking_allowed(): void {},
     fd_write(_fd: number, list: number, count: number, written: number): number {
