@@ -1,10 +1,17 @@
 # How Emscripten compiles the core: SIMD, exceptions and, for the second module, threads.
 option(CRESSET_WASM_THREADS "Build the module that needs shared memory" OFF)
 
-target_compile_options(cresset_flags INTERFACE -msimd128 -fwasm-exceptions)
+set(wasm_options -msimd128 -fwasm-exceptions)
 if(CRESSET_WASM_THREADS)
-  target_compile_options(cresset_flags INTERFACE -pthread)
+  list(APPEND wasm_options -pthread)
 endif()
+
+# em++ is a Python program around clang that takes a second per file to start: compile without it.
+execute_process(COMMAND ${CMAKE_CXX_COMPILER} --cflags ${wasm_options}
+  OUTPUT_VARIABLE wasm_flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+find_program(CLANG NAMES clang++-14 clang++ REQUIRED NO_CMAKE_FIND_ROOT_PATH)
+set(CMAKE_CXX_COMPILE_OBJECT
+  "${CLANG} ${wasm_flags} <DEFINES> <INCLUDES> <FLAGS> -o <OBJECT> -c <SOURCE>")
 
 # Highway alone: the rest of the system's headers would hide Emscripten's. wasm/include comes first
 # and adds what this release of Highway lacks.

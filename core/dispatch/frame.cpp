@@ -2,6 +2,7 @@
 #include "core/dispatch/frame.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 namespace cresset {
@@ -12,7 +13,7 @@ bool takes_several_devices(std::string_view op) {
   constexpr std::string_view names[] = {"copy_",      "_backward",  "_grad",       "_same_tensor",
                                         "_set_grad",  "_index",     "index_put",   "_index_put_",
                                         "_set_data_", "_fused_sgd", "_fused_adam", "_zero_grads"};
-  return std::ranges::find(names, op) != std::end(names);
+  return std::find(std::begin(names), std::end(names), op) != std::end(names);
 }
 
 bool is_host_number(const Device& d, bool number) { return d.is_cpu() && number; }

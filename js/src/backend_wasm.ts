@@ -251,7 +251,8 @@ export class WasmBackend implements Backend {
   stats(): number[] {
     const [allocated, reserved, peak, allocations, hits, sinceSweep] = this.counters();
     const live = Number(this.core.exports.cresset_live(this.env));
-    const counts = [this.budget, live, 0, this.collections, sinceSweep!];
+    const heap = this.core.memory.buffer.byteLength;
+    const counts = [this.budget, live, 0, this.collections, sinceSweep!, heap];
     return [allocated!, reserved!, peak!, allocations!, hits!, ...counts];
   }
   emptyCache(): void {

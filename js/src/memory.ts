@@ -22,6 +22,8 @@ export interface MemoryStats {
   fullCollections: number;
   /** Bytes allocated since the last sweep. */
   sinceSweep: number;
+  /** Bytes of the WebAssembly core's memory, which never shrinks; 0 on the native core. */
+  heapBytes: number;
 }
 
 // In the order in which a core lists them.
@@ -36,6 +38,7 @@ const counters = [
   "minorCollections",
   "fullCollections",
   "sinceSweep",
+  "heapBytes",
 ] as const satisfies readonly (keyof MemoryStats)[];
 
 /** Counters of the CPU allocator and of the sweeps. */
