@@ -13,9 +13,9 @@ void* emscripten_memcpy_big(void* to, const void* from, size_t bytes) {
   return __builtin_memcpy(to, from, bytes);
 }
 
-/// Thread-local objects live as long as their thread, and no thread of the module ends. Emscripten
-/// leaves this undefined, which traps at the first such object.
-int __cxa_thread_atexit_impl(void (*)(void*), void*, void*) { return 0; }
+/// Thread-local objects live as long as their thread, and no thread of the module ends.
+/// Emscripten's own version traps at the first such object.
+int __cxa_thread_atexit(void (*)(void*), void*, void*) { return 0; }
 
 /// The host's memory policy: frees dead tensors when memory runs out; see cresset_set_reclaim.
 __attribute__((import_module("host"), import_name("reclaim"))) int32_t cresset_host_reclaim(
