@@ -133,7 +133,7 @@ void describe(Plan& p, const Key& k) {
 
 cudnnMathType_t math_type(const Key& k) {
   if (k.dtype == DType::Float16 || k.dtype == DType::BFloat16) return CUDNN_TENSOR_OP_MATH;
-  return k.dtype == DType::Float32 && k.tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  return k.dtype == DType::Float32 && !k.tf32 ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
 }
 
 constexpr size_t most_workspace = size_t{1} << 30;

@@ -1,5 +1,6 @@
 // Moving small tables between host and device.
 #include "cuda/device.cuh"
+#include "cuda/device_error.h"
 
 #include <cstring>
 
@@ -44,6 +45,7 @@ Tensor upload(const void* bytes, size_t count, Device device) {
 void download(void* to, const void* from, size_t bytes) {
   CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, current_stream()));
   CUDA_CHECK(cudaStreamSynchronize(current_stream()));
+  throw_device_errors(current_device());
 }
 
 }  // namespace cresset::cuda

@@ -1,6 +1,7 @@
 // CUDA kernels of sampling images at given positions: every mode is a product of taps per dim.
 #include "core/ops/grid_sample.h"
 
+#include "core/tensor/math_mode.h"
 #include "cuda/atomic.cuh"
 
 namespace cresset::cuda {
@@ -217,6 +218,8 @@ void forward(const GridCall& call, const Tensor& y) {
     forward_as<double>(call, y);
 }
 void backward(const GridCall& call, const Tensor& g, const Tensor& dx, const Tensor& dgrid) {
+  CHECK(!math_mode().deterministic, NotImplemented, launching_op(),
+        ": the gradient on cuda has no deterministic form");
   if (g.dtype() == DType::Float32)
     backward_as<float>(call, g, dx, dgrid);
   else

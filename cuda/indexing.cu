@@ -4,9 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "cuda/atomic.cuh"
 #include "cuda/device_error.h"
-#include "cuda/sort.h"
+#include "cuda/ordered.cuh"
 
 namespace cresset::cuda {
 namespace {
@@ -111,11 +110,34 @@ void select_rows(const Tensor& self, const Tensor& index, const Tensor& out, Row
   });
 }
 
+/// The rows in the order of their indices.
+SortedKeys sort_rows(const Tensor& index, int64_t rows) {
+  const int64_t* at = pointer<int64_t>(index);
+  return sort_targets(index.numel(), rows, index.device(), [=] __device__(int64_t i) {
+    return at[i] >= 0 && at[i] < rows ? at[i] : int64_t{-1};
+  });
+}
+
 template <class W>
-void write_words(void* self, const int64_t* at, int64_t count, const void* src, RowShape s,
-                 int64_t words) {
+void write_words(void* self, const Tensor& index, const void* src, RowShape s, int64_t words) {
   const W* from = static_cast<const W*>(src);
   W* to = static_cast<W*>(self);
+  const int64_t* at = pointer<int64_t>(index);
+  const int64_t count = index.numel();
+  if (orders_writes(count)) {
+    const SortedKeys sorted = sort_rows(index, s.n);
+    const uint64_t* keys = sorted.keys;
+    const uint32_t* order = sorted.places;
+    // The last of a run of equal indices writes.
+    for_each(s.outer * count * words, [=] __device__(int64_t i) {
+      const int64_t row = i / words, e = i - row * words, o = row / count, p = row - o * count;
+      const uint64_t key = keys[p];
+      if (key == 0 || (p + 1 < count && keys[p + 1] == key)) return;
+      to[(o * s.n + static_cast<int64_t>(key) - 1) * words + e] =
+          from[(o * count + order[p]) * words + e];
+    });
+    return;
+  }
   for_each(s.outer * count * words, [=] __device__(int64_t i) {
     const int64_t row = i / words, e = i - row * words, o = row / count;
     const int64_t j = at[row - o * count];
@@ -123,7 +145,6 @@ void write_words(void* self, const int64_t* at, int64_t count, const void* src, 
   });
 }
 
-// Of equal indices any one stays, as in PyTorch.
 void write_rows(const Tensor& self, const Tensor& index, const Tensor& src, RowShape s) {
   const int64_t count = index.numel();
   if (count == 0 || s.inner == 0 || s.outer == 0) return;
@@ -143,15 +164,7 @@ template <class T>
 void add_rows_as(const Tensor& self, const Tensor& index, const Tensor& src, Acc<T> alpha,
                  RowShape s) {
   const int64_t count = index.numel();
-  const int64_t* at = pointer<int64_t>(index);
-  Tensor memory = scratch(8 * static_cast<size_t>(count), self.device());
-  uint64_t* number = data_of<uint64_t>(memory);
-  for_each(count, [=] __device__(int64_t i) {
-    number[i] = at[i] < 0 || at[i] >= s.n ? 0 : static_cast<uint64_t>(at[i]) + 1;
-  });
-  int bits = 1;
-  while (bits < 63 && (int64_t{1} << bits) <= s.n) ++bits;
-  const SortedKeys sorted = sort_keys(memory, 1, count, bits);
+  const SortedKeys sorted = sort_rows(index, s.n);
   const uint64_t* keys = sorted.keys;
   const uint32_t* places = sorted.places;
   const T* from = pointer<T>(src);

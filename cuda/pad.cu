@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "cuda/atomic.cuh"
+#include "cuda/ordered.cuh"
 
 namespace cresset::cuda {
 namespace {
@@ -65,16 +65,14 @@ void pad(const Tensor& x, const Tensor& y, const PadPlan& plan, const void* valu
   visit_size(itemsize(y.dtype()), [&]<class W>() { pad_words<W>(x, y, plan, value); });
 }
 
-// Sums meet in atomics, as PyTorch's do for reflections and replications: their order varies.
 template <class T> void pad_backward_as(const Tensor& g, const Tensor& gx, const PadPlan& plan) {
   Tensor memory;
   const Lookup from = make_lookup(plan, g.sizes(), gx.strides(), g.device(), &memory);
   const T* in = pointer<T>(g);
   T* out = pointer<T>(gx);
-  for_each(g.numel(), [=] __device__(int64_t i) {
-    const int64_t at = from(i);
-    if (at >= 0) atomic_plus(out + at, in[i]);
-  });
+  scattered_sums<T>(
+      g.numel(), gx.numel(), g.device(), [=] __device__(int64_t i) { return from(i); },
+      [=] __device__(int64_t i) { return in[i]; }, out);
 }
 
 void pad_backward(const Tensor& g, const Tensor& gx, const PadPlan& plan) {

@@ -1,7 +1,7 @@
 // CUDA kernels of pooling: one thread a result, gradients gathered without atomics where they can.
 #include "core/ops/pool.h"
 
-#include "cuda/atomic.cuh"
+#include "cuda/ordered.cuh"
 
 namespace cresset::cuda {
 namespace {
@@ -241,12 +241,14 @@ void scatter_as(int64_t planes, const Tensor& gy, const Tensor& indices, const T
   T* to = pointer<T>(gx);
   CUDA_CHECK(cudaMemsetAsync(to, 0, sizeof(T) * static_cast<size_t>(gx.numel()), current_stream()));
   if (out == 0) return;
-  for_each(gy.numel(), [=] __device__(int64_t i) {
-    if (at[i] >= 0 && at[i] < in) atomic_plus(to + i / out * in + at[i], from[i]);
-  });
+  scattered_sums<T>(
+      gy.numel(), gx.numel(), gx.device(),
+      [=] __device__(int64_t i) {
+        return at[i] >= 0 && at[i] < in ? i / out * in + at[i] : int64_t{-1};
+      },
+      [=] __device__(int64_t i) { return from[i]; }, to);
 }
 
-// Sums meet in atomics, as PyTorch's do: where windows overlap their order varies.
 void scatter(int64_t planes, const Tensor& gy, const Tensor& indices, const Tensor& gx) {
   if (planes == 0 || gx.numel() == 0) return;
   visit_pool(gx.dtype(), [&]<class T>() { scatter_as<T>(planes, gy, indices, gx); });
@@ -258,9 +260,12 @@ void place_as(int64_t planes, const Tensor& x, const Tensor& indices, const Tens
   const T* from = pointer<T>(x);
   const int64_t* at = pointer<int64_t>(indices);
   T* to = pointer<T>(y);
-  for_each(x.numel(), [=] __device__(int64_t i) {
-    if (at[i] >= 0 && at[i] < out) to[i / in * out + at[i]] = from[i];
-  });
+  scattered_writes<T>(
+      x.numel(), y.numel(), y.device(),
+      [=] __device__(int64_t i) {
+        return at[i] >= 0 && at[i] < out ? i / in * out + at[i] : int64_t{-1};
+      },
+      [=] __device__(int64_t i) { return from[i]; }, to);
 }
 
 void place(int64_t planes, const Tensor& x, const Tensor& indices, const Tensor& y) {

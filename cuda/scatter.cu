@@ -1,7 +1,7 @@
 // CUDA kernels of gather and scatter; every index is checked against the size of its dim.
 #include "core/ops/scatter.h"
 
-#include "cuda/atomic.cuh"
+#include "cuda/ordered.cuh"
 
 namespace cresset::cuda {
 namespace {
@@ -38,6 +38,13 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& 
   visit_size(itemsize(self.dtype()), [&]<class W>() { gather_words<W>(self, dim, index, out); });
 }
 
+/// One more than the largest offset of an element.
+int64_t reach_of(const Tensor& t) {
+  int64_t reach = 1;
+  for (int64_t d = 0; d < t.dim(); ++d) reach += (t.size(d) - 1) * t.stride(d);
+  return reach;
+}
+
 /// Where a scatter writes element i and what it reads; -1 where the index is out of range.
 struct Scatter {
   Walks<3> walk;
@@ -51,12 +58,16 @@ struct Scatter {
         step(step_along(self, dim)),
         size(size_along(self, dim)),
         index(pointer<int64_t>(at)) {}
-  __device__ int64_t target(int64_t i, int64_t* from) const {
+  __device__ int64_t target(int64_t i) const {
     int64_t offset[3];
     walk.offsets(i, offset);
-    *from = offset[2];
     const int64_t j = index[offset[1]];
     return j < 0 || j >= size ? -1 : offset[0] + j * step;
+  }
+  __device__ int64_t source(int64_t i) const {
+    int64_t offset[3];
+    walk.offsets(i, offset);
+    return offset[2];
   }
 };
 
@@ -64,11 +75,9 @@ template <class W>
 void assign_words(const Tensor& self, const Scatter& s, const Tensor& src, int64_t n) {
   W* to = static_cast<W*>(data_of(self));
   const W* from = static_cast<const W*>(data_of(src));
-  for_each(n, [=] __device__(int64_t i) {
-    int64_t at;
-    const int64_t place = s.target(i, &at);
-    if (place >= 0) to[place] = from[at];
-  });
+  scattered_writes<W>(
+      n, reach_of(self), self.device(), [=] __device__(int64_t i) { return s.target(i); },
+      [=] __device__(int64_t i) { return from[s.source(i)]; }, to);
 }
 
 template <class T> __device__ T combined(ScatterOp op, T to, T x) {
@@ -92,32 +101,27 @@ void reduce_as(const Tensor& self, const Scatter& s, const Tensor& src, int64_t 
   T* to = pointer<T>(self);
   const T* from = pointer<T>(src);
   if (op == ScatterOp::Sum) {
-    for_each(n, [=] __device__(int64_t i) {
-      int64_t at;
-      const int64_t place = s.target(i, &at);
-      if (place >= 0) atomic_plus(to + place, from[at]);
-    });
+    scattered_sums<T>(
+        n, reach_of(self), self.device(), [=] __device__(int64_t i) { return s.target(i); },
+        [=] __device__(int64_t i) { return from[s.source(i)]; }, to);
   } else if constexpr (sizeof(T) == 16) {
     // No exchange of 16 bytes on every GPU: one thread goes through them in order.
     for_each(1, [=] __device__(int64_t) {
       for (int64_t i = 0; i < n; ++i) {
-        int64_t at;
-        const int64_t place = s.target(i, &at);
-        if (place >= 0) to[place] = combined(op, to[place], from[at]);
+        const int64_t place = s.target(i);
+        if (place >= 0) to[place] = combined(op, to[place], from[s.source(i)]);
       }
     });
   } else {
     for_each(n, [=] __device__(int64_t i) {
-      int64_t at;
-      const int64_t place = s.target(i, &at);
+      const int64_t place = s.target(i);
       if (place < 0) return;
-      const T x = from[at];
+      const T x = from[s.source(i)];
       atomic_update(to + place, [op, x](T v) { return combined(op, v, x); });
     });
   }
 }
 
-// Sums of floats meet in atomics, as PyTorch's do: their order varies.
 void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
              ScatterOp op) {
   const int64_t n = index.numel();
