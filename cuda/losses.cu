@@ -166,8 +166,11 @@ __device__ Acc<T> row_loss(const Classes<T>& in, int64_t row, const RowPass<Acc<
   return loss;
 }
 
+constexpr int most_loss_threads = 512;
+
 template <Team team, class T, class Out>
-__global__ void class_loss_kernel(Classes<T> in, bool logits, LossTargets<Acc<T>> out, Out* each) {
+__global__ void __launch_bounds__(most_loss_threads)
+    class_loss_kernel(Classes<T> in, bool logits, LossTargets<Acc<T>> out, Out* each) {
   using A = Acc<T>;
   const int64_t per_block = team == Team::Thread ? blockDim.x
                             : team == Team::Warp ? blockDim.x / 32
@@ -224,7 +227,7 @@ template <class T> void run_class_loss(const ClassLoss& in, LossTargets<Acc<T>> 
           ? 1
           : std::clamp<int64_t>((classes.rows + per_block - 1) / per_block, 1,
                                 out.only_lse || out.reduction == Reduction::none ? 1 << 30 : most);
-  const unsigned width = single ? 1024u : static_cast<unsigned>(threads);
+  const unsigned width = single ? most_loss_threads : static_cast<unsigned>(threads);
   Tensor partial;
   if (blocks > 1 && out.reduction != Reduction::none && !out.only_lse) {
     partial = scratch(static_cast<size_t>(blocks) * 16, in.scores.device());

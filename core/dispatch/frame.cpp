@@ -12,7 +12,8 @@ namespace {
 bool takes_several_devices(std::string_view op) {
   constexpr std::string_view names[] = {"copy_",      "_backward",  "_grad",       "_same_tensor",
                                         "_set_grad",  "_index",     "index_put",   "_index_put_",
-                                        "_set_data_", "_fused_sgd", "_fused_adam", "_zero_grads"};
+                                        "_set_data_", "_fused_sgd", "_fused_adam", "_zero_grads",
+                                        "_ctc_loss"};
   return std::find(std::begin(names), std::end(names), op) != std::end(names);
 }
 

@@ -69,8 +69,7 @@ static Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Ten
         ": expected log probabilities [T, N, C] or [T, C], got shape ", log_probs.sizes());
   CHECK(log_probs.dtype() == DType::Float32 || log_probs.dtype() == DType::Float64, DType, name,
         ": expected float32 or float64, got ", log_probs.dtype());
-  CHECK(log_probs.device().is_cpu(), NotImplemented, name, ": no kernel for device ",
-        log_probs.device());
+  CHECK(!log_probs.is_meta(), Device, name, ": needs values, which meta tensors do not have");
   bool single = log_probs.dim() == 2;
   Tensor x = contiguous(single ? unsqueeze(log_probs, 1) : log_probs);
   CtcInputs in = prepare(x, targets, input_lengths, target_lengths, blank);
@@ -96,7 +95,7 @@ static Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Ten
     });
   if (reduction == Reduction::mean) {
     // Each loss counts per label.
-    Tensor counts = reshape(to_dtype(target_lengths, x.dtype()), {n});
+    Tensor counts = on_device(reshape(to_dtype(target_lengths, x.dtype()), {n}), x.device());
     rows = div(rows, row(Row::maximum, {counts, Operand(1)}));
   }
   if (reduction == Reduction::none) return single ? squeeze(rows, {0}) : rows;

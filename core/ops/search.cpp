@@ -27,7 +27,8 @@ Tensor search_in(const char* op, const Tensor& sequence, const Operand& values,
   GradMode off(false);
   CHECK(!out_int32 || sequence.size(-1) < int64_t{1} << 31, Value, op, ": positions in ",
         sequence.size(-1), " boundaries do not fit int32");
-  auto [s, v] = comparable(op, sequence, values);
+  auto [s, given] = comparable(op, sequence, values);
+  Tensor v = on_device(given, s.device());
   Tensor out = empty(v.sizes(), {out_int32 ? DType::Int32 : DType::Int64, s.device()});
   launch(op, s.device(), &SearchKernels::searchsorted, s, v, sorter, right, out);
   return out;
@@ -68,6 +69,9 @@ Tensor isin(const Operand& elements, const Operand& test_elements, bool, bool in
   DType dtype = result_dtype("isin", DTypeClass::real, pair);
   Tensor x = contiguous(to_dtype(elements.as_tensor(), dtype));
   Tensor test = contiguous(to_dtype(test_elements.as_tensor(), dtype));
+  // Plain numbers go to where the tensor is.
+  if (!elements.is_tensor()) x = on_device(x, test.device());
+  if (!test_elements.is_tensor()) test = on_device(test, x.device());
   same_device("isin", x, test);
   Tensor out = empty(x.sizes(), {DType::Bool, x.device()});
   launch("isin", x.device(), &SearchKernels::isin, x, test, invert, out);

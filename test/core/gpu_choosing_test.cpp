@@ -23,8 +23,9 @@ TEST(CudaIndexing, Rows) {
       for (int64_t count : {0, 1, 40, 5000}) {
         Tensor self = random({s.outer, s.n, s.inner}, dtype);
         Tensor index = integers({count}, -1, s.n), src = random({s.outer, count, s.inner}, dtype);
-        // In bfloat16 the CPU rounds after every addition, the GPU once.
-        const double tolerance = dtype == DType::BFloat16 ? 2.0 : 1e-3;
+        // In bfloat16 the CPU rounds after every addition, the GPU once: few additions agree.
+        if (dtype == DType::BFloat16 && count > 40) continue;
+        const double tolerance = dtype == DType::BFloat16 ? 0.3 : 1e-3;
         compare("rows", tolerance, [&](const Move& to, Device d) {
           Tensor out = like(src, d), sum = ops::clone(to(self), std::nullopt);
           launch("rows", d, &IndexingKernels::select_rows, to(self), to(index), out, s);
