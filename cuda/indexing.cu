@@ -152,8 +152,7 @@ void write_rows(const Tensor& self, const Tensor& index, const Tensor& src, RowS
   const void* from = data_of(src);
   const size_t item = itemsize(self.dtype()), word = word_size(s.inner, item, {from, to});
   const int64_t words = s.inner * static_cast<int64_t>(item) / static_cast<int64_t>(word);
-  visit_size(
-      word, [&]<class W>() { write_words<W>(to, pointer<int64_t>(index), count, from, s, words); });
+  visit_size(word, [&]<class W>() { write_words<W>(to, index, from, s, words); });
 }
 
 // Note [Sums in order]

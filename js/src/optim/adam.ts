@@ -17,6 +17,8 @@ export interface AdamOptions {
   maximize: boolean;
   /** Decay the weights themselves, as AdamW always does. */
   decoupledWeightDecay: boolean;
+  /** Count the steps on the parameters' device, so that a captured CUDA graph counts them too. */
+  capturable: boolean;
 }
 
 interface AdamState extends ParamState {
@@ -34,12 +36,13 @@ const defaults: AdamOptions = {
   amsgrad: false,
   maximize: false,
   decoupledWeightDecay: false,
+  capturable: false,
 };
 
-function start(p: Tensor, amsgrad: boolean): AdamState {
+function start(p: Tensor, amsgrad: boolean, capturable: boolean): AdamState {
   const like = p.detach();
   const state: AdamState = {
-    step: ops.zeros([], { dtype: float32 }),
+    step: ops.zeros([], { dtype: float32, device: capturable ? p.device : "cpu" }),
     exp_avg: like.clone().zero_(),
     exp_avg_sq: like.clone().zero_(),
   };
@@ -60,7 +63,8 @@ export class Adam extends Optimizer<AdamOptions> {
   }
 
   protected update(group: ParamGroup<AdamOptions>): void {
-    const { lr, betas, eps, weightDecay, amsgrad, maximize, decoupledWeightDecay } = group;
+    const { lr, betas, eps, weightDecay, amsgrad, maximize, capturable } = group;
+    const { decoupledWeightDecay } = group;
     const params: Tensor[] = [];
     const averages: Tensor[] = [];
     const squares: Tensor[] = [];
@@ -70,7 +74,7 @@ export class Adam extends Optimizer<AdamOptions> {
       let state = this.state.get(p) as AdamState | undefined;
       if (!state) {
         if (!p.grad) continue;
-        this.state.set(p, (state = start(p, amsgrad)));
+        this.state.set(p, (state = start(p, amsgrad, capturable)));
       }
       params.push(p);
       averages.push(state.exp_avg);
