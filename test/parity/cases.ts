@@ -117,6 +117,8 @@ export class OperatorRun {
     return judge(() => {
       try {
         this.call(this.forms[0]!.call, kase, this.decoder(true));
+        // A GPU tells what it found wrong in values when it is waited for.
+        if (this.device !== "cpu") fn("cuda.synchronize")();
       } catch (error) {
         if (!saysMissing(error) && isTyped(error)) return;
         throw error;
