@@ -51,14 +51,7 @@ function open({ root, device }: WorkerOptions, { section, name }: Task): CaseRun
   }
 }
 
-/** PyTorch lets GPUs round the factors of convolutions to TF32; the recordings have float32. */
-function useFullPrecision(): void {
-  const cudnn = lookUp("backends.cudnn") as { allowTf32: boolean };
-  cudnn.allowTf32 = false;
-}
-
 async function work(options: WorkerOptions, task: Task): Promise<void> {
-  if (options.device !== "cpu") useFullPrecision();
   const run = open(options, task);
   await tell({ kind: "count", count: run.count });
   for (let index = task.from; index < run.count; index++) {
