@@ -75,14 +75,14 @@ function machineLines(): string[] {
   return [`${process.platform} ${process.arch}, ${os.availableParallelism()} × ${model}`, memory];
 }
 
-/** The reason why CUDA cannot be used, or null. */
-function cudaLine(torch: Torch): string {
-  const { cuda } = torch as { cuda?: { whyNot?: () => string | null } };
-  if (!cuda?.whyNot) return "not part of this version";
+/** The GPUs' names, or the reason why CUDA cannot be used. */
+function cudaLines({ cuda }: Torch): string[] {
   try {
-    return cuda.whyNot() || "available";
+    const reason = cuda.whyNot();
+    if (reason !== null) return [reason];
+    return Array.from({ length: cuda.deviceCount() }, (_, i) => cuda.getDeviceName(i));
   } catch (error) {
-    return words(error);
+    return [words(error)];
   }
 }
 
@@ -129,7 +129,7 @@ function doctor(): boolean {
   print("addon", looks(report.addons));
   print("wasm", wasmLines());
   print("machine", machineLines());
-  print("cuda", [cudaLine(torch)]);
+  print("cuda", cudaLines(torch));
   print("check", wrong.length === 0 ? ["addition, product and gradient are right"] : wrong);
   return wrong.length === 0;
 }
