@@ -32,7 +32,9 @@ function clangFormat() {
 }
 
 function types() {
-  must("node_modules/.bin/tsc", ["--noEmit", "-p", "tsconfig.check.json"]);
+  for (const project of ["tsconfig.check.json", "test/browser", "examples/04-browser"]) {
+    must("node_modules/.bin/tsc", ["--noEmit", "-p", project]);
+  }
 }
 
 main(() => stepAll({ prettier, "clang-format": clangFormat, ...(fix ? {} : { types }) }));

@@ -2,6 +2,7 @@
 // `npm test -- core js` runs only the named groups; without names all of them run.
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { buildDemo } from "./demo.mjs";
 import { setup } from "./setup.mjs";
 import { main, root, run, stepAll, StepFailed } from "./steps.mjs";
 
@@ -64,6 +65,12 @@ function wasm() {
   return vitest("vitest.config.ts", excluded, { CRESSET_HOST: "wasm" });
 }
 
+/** The demo in a real browser. */
+function browser() {
+  buildDemo();
+  return vitest("test/browser/vitest.config.ts");
+}
+
 /** Every example must run to its end; `--quick` asks the long ones for fewer steps. */
 function examples() {
   const folder = join(root, "examples");
@@ -103,6 +110,7 @@ const groups = {
   js,
   wasm,
   package: packaged,
+  browser,
   examples,
   parity: () => parity(),
   "wasm-parity": () => parity("--host", "wasm"),

@@ -1,0 +1,35 @@
+// `npm run demo`: builds the browser demo where that is needed, and serves it.
+// Options: --plain (without the headers that allow threads), --port N (default 8000).
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { setup } from "./setup.mjs";
+import { serveFolder } from "./static-server.mjs";
+import { main, must, root, step } from "./steps.mjs";
+
+const folder = "build/demo";
+
+/** Bundles the page, its worker, the WebAssembly core and the digits into one static folder. */
+export function buildDemo() {
+  must("node_modules/.bin/vite", ["build", "--config", "examples/04-browser/vite.config.ts"]);
+  return folder;
+}
+
+async function serve({ plain, port }) {
+  const { url } = await serveFolder(join(root, folder), { plain, port: Number(port) });
+  console.log(`\nThe demo is at ${url} (Ctrl+C ends it).`);
+  if (plain) console.log("Served without COOP and COEP, so it trains on one thread.");
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { values } = parseArgs({
+    options: {
+      plain: { type: "boolean", default: false },
+      port: { type: "string", default: "8000" },
+    },
+  });
+  main(() => {
+    setup();
+    step("demo", buildDemo);
+  });
+  if (!process.exitCode) await serve(values);
+}
