@@ -1,5 +1,5 @@
 // `npm run demo`: builds the browser demo where that is needed, and serves it.
-// Options: --plain (without the headers that allow threads), --port N (default 8000).
+// Options: --plain (without the headers that allow threads), --port N (default: 8000, or a free one)
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setup } from "./setup.mjs";
@@ -15,7 +15,8 @@ export function buildDemo() {
 }
 
 async function serve({ plain, port }) {
-  const { url } = await serveFolder(join(root, folder), { plain, port: Number(port) });
+  const at = (number) => serveFolder(join(root, folder), { plain, port: number });
+  const { url } = await (port ? at(Number(port)) : at(8000).catch(() => at(0)));
   console.log(`\nThe demo is at ${url} (Ctrl+C ends it).`);
   if (plain) console.log("Served without COOP and COEP, so it trains on one thread.");
 }
@@ -24,11 +25,11 @@ if (process.argv[1] === import.meta.filename) {
   const { values } = parseArgs({
     options: {
       plain: { type: "boolean", default: false },
-      port: { type: "string", default: "8000" },
+      port: { type: "string" },
     },
   });
   main(() => {
-    setup();
+    setup({ host: "web" });
     step("demo", buildDemo);
   });
   if (!process.exitCode) await serve(values);

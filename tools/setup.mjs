@@ -23,14 +23,14 @@ function nodeModules() {
 }
 
 /**
- * Runs every step; a later one is skipped when an earlier one fails. `host: "native"` leaves out
- * what Node on this machine's CPU does not need.
+ * Runs every step; a later one is skipped when an earlier one fails. `host` leaves out what is not
+ * needed: "native" is Node on this machine's CPU, "web" a browser.
  */
 export function setup({ host = "all" } = {}) {
   step("system packages", systemPackages);
   step("npm packages", nodeModules);
-  step("native build", () => buildNative());
-  if (host === "all") buildWasmModules();
+  if (host !== "web") step("native build", () => buildNative());
+  if (host !== "native") buildWasmModules();
   step("typescript", buildTypeScript);
 }
 
