@@ -1,5 +1,5 @@
 // `npm run demo`: builds the browser demo where that is needed, and serves it.
-// Options: --plain (without the headers that allow threads), --port N (default: 8000, or a free one)
+// Options: --plain (without the headers that allow threads), --port N (default 8000, or a free one)
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setup } from "./setup.mjs";

@@ -11,7 +11,7 @@ export interface ChartOptions {
   xLabel: string;
   /** The name of the CSS variable with the curve's colour. */
   color: string;
-  /** How much the line is smoothed, in [0, 1); the values themselves are drawn faintly behind it. */
+  /** How much the line is smoothed, in [0, 1); the values themselves are drawn faintly behind. */
   smoothing: number;
   yAxis(buckets: readonly Bucket[]): Axis;
   xAxis(last: number, width: number): Axis;

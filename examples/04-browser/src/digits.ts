@@ -15,7 +15,7 @@ export interface DigitFile {
 export const imageBytes = 28 * 28;
 const headerBytes = 8;
 
-/** Two 32-bit counts in little-endian order, then images and labels to train on and to test with. */
+/** Two 32-bit counts in little-endian order, then images and labels to train on and to test on. */
 export function packDigits({ train, test }: DigitFile): Uint8Array<ArrayBuffer> {
   const length = headerBytes + (train.count + test.count) * (imageBytes + 1);
   const file = new Uint8Array(length);

@@ -3,7 +3,7 @@ import { cssVariable, onThemeChange } from "./dom.js";
 import { normalise } from "./normalise.js";
 
 const side = 28;
-/** Width of the line as a share of the canvas; about that of MNIST's digits once they are scaled. */
+/** Width of the line as a share of the canvas; about that of MNIST's digits once it is scaled. */
 const penWidth = 0.085;
 const cursorStep = 1 / 28;
 
@@ -12,7 +12,7 @@ interface Point {
   y: number;
 }
 
-/** Calls `onChange` whenever the drawing is another one; `pixels` then holds it as 28 × 28 bytes. */
+/** Calls `onChange` when the drawing is another one; `pixels` then holds it as 28 × 28 bytes. */
 export class Pad {
   /** Null when the canvas is empty. */
   pixels: Uint8Array | null = null;

@@ -44,7 +44,7 @@ export class Reader {
     this.drawingChanged();
   }
 
-  /** Offers the samples as buttons: the first of each digit, and the next ones at a second press. */
+  /** Offers the samples as buttons: the first of each digit, and the next at a second press. */
   offer(samples: readonly Sample[]): void {
     this.samples = samples;
     const list = element("samples");
