@@ -59,7 +59,7 @@ export class Pad {
   private listen(): void {
     const { canvas } = this;
     canvas.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
+      if (event.button !== 0 || !event.isPrimary) return;
       canvas.setPointerCapture(event.pointerId);
       this.last = null;
       this.lineTo(this.pointOf(event));

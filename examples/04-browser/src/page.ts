@@ -116,7 +116,7 @@ function onSteps({ firstStep, losses: values, epoch, pace }: FromWorker & { type
 function onMessage(message: FromWorker): void {
   switch (message.type) {
     case "loading":
-      status.textContent = `Loading the digits: ${percent(message.share, 0)}`;
+      status.textContent = `Loading the digits: ${percent(Math.floor(10 * message.share) / 10, 0)}`;
       return;
     case "ready":
       return onReady(message);

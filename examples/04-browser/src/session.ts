@@ -1,12 +1,12 @@
 // The page's end of the worker: starts it, passes messages on, and notices when it is gone.
 import type { FromWorker, ToWorker } from "./protocol.js";
 
-/** Silence after which a training worker is taken for dead, in milliseconds. */
+/** Silence after which a worker that trains or was asked is taken for dead, in milliseconds. */
 const patience = 15_000;
 
 export interface SessionEvents {
   onMessage(message: FromWorker): void;
-  /** The worker failed to start, died, or has been silent for too long while training. */
+  /** The worker failed to start, died, or has been silent for too long. */
   onDeath(reason: string): void;
 }
 
@@ -14,6 +14,7 @@ export class Session {
   private readonly worker: Worker;
   private watch: ReturnType<typeof setTimeout> | undefined;
   private training = false;
+  private asked = false;
   private ended = false;
 
   constructor(private readonly events: SessionEvents) {
@@ -30,6 +31,7 @@ export class Session {
 
   send(message: ToWorker): void {
     if (message.type === "train") this.training = true;
+    if (["pause", "predict", "reset"].includes(message.type)) this.asked = true;
     this.worker.postMessage(message);
     this.rewatch();
   }
@@ -42,6 +44,7 @@ export class Session {
 
   private receive(message: FromWorker): void {
     if (this.ended) return;
+    this.asked = false;
     if (["paused", "untrained", "failed"].includes(message.type)) this.training = false;
     this.rewatch();
     this.events.onMessage(message);
@@ -49,7 +52,7 @@ export class Session {
 
   private rewatch(): void {
     clearTimeout(this.watch);
-    if (!this.training) return;
+    if (!this.training && !this.asked) return;
     const seconds = patience / 1000;
     this.watch = setTimeout(() => {
       this.die(`The training worker has not answered for ${seconds} seconds.`);

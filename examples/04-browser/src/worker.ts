@@ -122,7 +122,7 @@ class Loop {
     this.reporter.add(step, loss, images, performance.now() - begin);
     if (!Number.isFinite(loss)) {
       throw new Error(
-        `the loss became ${loss} at step ${step}; press Reset and choose a lower learning rate`,
+        `the loss became ${loss} at step ${step}; choose a lower learning rate and start again`,
       );
     }
     const due = step % testEvery === 0 || firstTests.includes(step) || trainer.epochIsOver;
