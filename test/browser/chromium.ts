@@ -105,6 +105,44 @@ export function smoothness(page: Page): Promise<Smoothness> {
   return page.evaluate(() => window.smoothness);
 }
 
+/** An event of Chromium's trace: the fields that are read here. */
+interface TraceEvent {
+  name: string;
+  pid: number;
+  tid: number;
+  /** Processor time of the thread, in microseconds. */
+  tdur?: number;
+  args?: { name?: string };
+}
+
+/**
+ * The longest tasks of a page's main thread while `work` ran, in milliseconds of processor time:
+ * unlike the wall clock, that does not count the time in which the machine did something else.
+ */
+export async function mainThreadTasks(
+  browser: Browser,
+  page: Page,
+  work: () => Promise<void>,
+): Promise<number[]> {
+  await browser.startTracing(page, { categories: ["toplevel"] });
+  let trace: Buffer;
+  try {
+    await work();
+  } finally {
+    trace = await browser.stopTracing();
+  }
+  const { traceEvents } = JSON.parse(trace.toString()) as { traceEvents: TraceEvent[] };
+  const thread = ({ pid, tid }: TraceEvent) => `${pid}/${tid}`;
+  const mains = traceEvents.filter(
+    ({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain",
+  );
+  const isMain = new Set(mains.map(thread));
+  return traceEvents
+    .filter((event) => event.name.endsWith("RunTask") && isMain.has(thread(event)))
+    .map(({ tdur }) => (tdur ?? 0) / 1000)
+    .sort((a, b) => b - a);
+}
+
 export async function screenshot(page: Page, name: string): Promise<void> {
   mkdirSync(shotsFolder, { recursive: true });
   await page.screenshot({ path: `${shotsFolder}/${name}.png`, fullPage: true });

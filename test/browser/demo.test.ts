@@ -4,12 +4,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   demoFolder,
   launch,
+  mainThreadTasks,
   openPage,
   restartWatch,
   screenshot,
   serve,
   smoothness,
   type Served,
+  type Smoothness,
   type Watched,
 } from "./chromium.js";
 import { DemoPage, drawings } from "./demo_page.js";
@@ -23,13 +25,15 @@ afterAll(() => browser.close());
 /** The page's main thread may not be busy for longer, in milliseconds. */
 const longestTask = 50;
 
-function report(where: string, { gaps, longTasks }: { gaps: number[]; longTasks: number[] }): void {
+/** What a person would notice is the wall clock; on a busy machine it shows other programs too. */
+function report(where: string, { gaps, longTasks }: Smoothness, tasks: number[]): void {
   const sorted = gaps.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(1);
   console.log(
     `${where}: ${gaps.length} frames, gap median ${at(0.5)} ms, 99 % ${at(0.99)} ms, ` +
       `longest ${at(1)} ms; tasks over ${longestTask} ms: ` +
-      (longTasks.length === 0 ? "none" : longTasks.map((ms) => `${ms.toFixed(0)} ms`).join(", ")),
+      (longTasks.length === 0 ? "none" : longTasks.map((ms) => `${ms.toFixed(0)} ms`).join(", ")) +
+      `; longest task in processor time ${tasks[0]?.toFixed(1)} ms of ${tasks.length} tasks`,
   );
 }
 
@@ -63,11 +67,13 @@ describe.each([
 
   test("learns to read 95 % of the test images without blocking the page", async () => {
     await restartWatch(watched.page);
-    await watched.page.click("#train");
-    await demo.waitForAccuracy(95, 60_000);
-    const seen = await smoothness(watched.page);
-    report(plain ? "plain" : "isolated", seen);
-    expect(seen.longTasks).toEqual([]);
+    const tasks = await mainThreadTasks(browser, watched.page, async () => {
+      await watched.page.click("#train");
+      await demo.waitForAccuracy(95, 60_000);
+    });
+    report(plain ? "plain" : "isolated", await smoothness(watched.page), tasks);
+    expect(tasks.length).toBeGreaterThan(100);
+    expect(tasks[0]).toBeLessThan(longestTask);
     expect(await demo.number("speed")).toBeGreaterThan(100);
     expect(await demo.text("loss-caption")).toMatch(/^From \d.* to 0\.\d+ in \d+ steps/);
   });

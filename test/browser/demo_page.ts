@@ -6,7 +6,7 @@ export type State = "loading" | "ready" | "training" | "paused" | "failed";
 export class DemoPage {
   constructor(readonly page: Page) {}
 
-  async waitFor(state: State, timeout = 30_000): Promise<void> {
+  async waitFor(state: State, timeout = 60_000): Promise<void> {
     await this.page.waitForSelector(`body[data-state="${state}"]`, { timeout });
   }
 
