@@ -39,9 +39,8 @@ async function run(): Promise<Steadiness> {
     if (step !== 1 && step !== 100 && step % 1000 !== 0) continue;
     losses.push(loss);
     if (step === 1) continue;
-    const stats = torch.memory.stats();
-    heap.push(stats.heapBytes);
-    tensors.push(stats.tensors);
+    heap.push(torch.memory.stats().heapBytes);
+    tensors.push(torch.memory.stats().tensors);
   }
   return {
     threads: torch.getNumThreads(),
