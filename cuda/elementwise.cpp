@@ -109,7 +109,8 @@ const void* lane_address(const Job& job, int k) {
   return k == most_inputs ? job.args.out : job.args.in[k];
 }
 
-// Rows that call special functions are long: one element at a time keeps their compilation short.
+// Rows of complex numbers and of special functions are long: one element at a time keeps their
+// compilation short.
 bool is_long(const RowSpec& spec) {
   static const auto* table = [] {
     auto* t = new std::array<std::array<bool, 4>, row_count>{};
@@ -121,7 +122,9 @@ bool is_long(const RowSpec& spec) {
       }
     return t;
   }();
-  return spec.row != copy_row && (*table)[spec.row][spec.derivative + 1];
+  if (spec.row == copy_row) return false;
+  return spec.compute == Compute::C64 || spec.compute == Compute::C128 ||
+         (*table)[spec.row][spec.derivative + 1];
 }
 
 // The most elements that one access of 16 bytes holds in the narrowest operand, at most 8.

@@ -9,8 +9,7 @@ using int64_t = long long;
 using uint64_t = unsigned long long;
 using size_t = unsigned long;
 #define INFINITY __builtin_bit_cast(float, 0x7f800000u)
-#define NAN __builtin_bit_cast(float, 0x7fc00000u)
-#define HUGE_VAL __builtin_bit_cast(double, 0x7ff0000000000000ull)
+inline constexpr float NAN = __builtin_bit_cast(float, 0x7fc00000u);
 
 namespace std {
 

@@ -77,7 +77,9 @@ RowSpec spec_of(size_t row, int derivative, Compute compute) {
   // A scalar operand here and there.
   if (row % 4 == 1 && (s.used & 2)) s.scalar = 2;
   s.out = derivative < 0 && gives_bool(info.kind) ? DType::Bool : memory_dtype(compute);
-  s.pack = needs_special(s) ? 1 : static_cast<uint8_t>(16 / itemsize(memory_dtype(compute)));
+  s.pack = needs_special(s) || needs_complex(s)
+               ? 1
+               : static_cast<uint8_t>(16 / itemsize(memory_dtype(compute)));
   return s;
 }
 

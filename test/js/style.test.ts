@@ -83,6 +83,7 @@ test("macros are those of row tables and the checks", () => {
     "CHECK",
     "ASSERT",
     "CUDA_CHECK",
+    "LIBRARY_CHECK",
     "NAPI_VERSION",
     "OP_TABLE",
     "OP_TABLE_END",
