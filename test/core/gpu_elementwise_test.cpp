@@ -65,7 +65,10 @@ TEST_P(CudaRows, EqualTheCpu) {
   uint64_t seed = 2 * static_cast<uint64_t>(GetParam());
   GradMode off(false);
   for (const DType dtype : dtypes_of(info)) {
-    for (size_t l = 0; l < layouts.size(); ++l) {
+    // Other dtypes share the walks of float32: two layouts tell whether their loads and stores
+    // work.
+    const size_t tried = dtype == DType::Float32 ? layouts.size() : 2;
+    for (size_t l = 0; l < tried; ++l) {
       std::vector<Operand> on_cpu, on_gpu;
       for (int k = 0; k < inputs; ++k) {
         const std::string& layout = k == 0 ? layouts[l] : layouts[(l * 3 + 2 * k) % layouts.size()];
