@@ -32,6 +32,7 @@ export class WasmBackend implements Backend {
   private readonly scopes: number[] = [];
   private view = new Float64Array(0);
   private frameAt = 0;
+  private frameLength = 0;
   private moved: (frame: Float64Array) => void = () => {};
   private floor = defaultBudget;
   private budget = defaultBudget;
@@ -166,6 +167,7 @@ export class WasmBackend implements Backend {
     grown.set(this.view);
     if (this.frameAt !== 0) exports.free(this.frameAt);
     this.frameAt = block;
+    this.frameLength = doubles;
     this.moved = moved;
     return (this.view = grown);
   }
@@ -173,7 +175,7 @@ export class WasmBackend implements Backend {
   /** The memory has grown, which detaches the views of memory that is not shared. */
   grown(): void {
     if (this.frameAt === 0) return;
-    this.view = new Float64Array(this.core.memory.buffer, this.frameAt, this.view.length);
+    this.view = new Float64Array(this.core.memory.buffer, this.frameAt, this.frameLength);
     this.moved(this.view);
   }
 
