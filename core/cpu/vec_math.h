@@ -147,7 +147,8 @@ VEC_FN Vec<T> log(Vec<T> x) {
 VEC_FN Vec<T> log2(Vec<T> x) {
   Vec<T> e, half;
   const Vec<T> f = split_exponent(x, e) - 1;
-  const Vec<T> y = f - (half - log_inner(f, half));
+  const Vec<T> inner = log_inner(f, half);
+  const Vec<T> y = f - (half - inner);
   return with_log_edges(x, mul_add(y, Vec<T>(1.44269504088896340736), e));
 }
 
@@ -157,7 +158,8 @@ VEC_FN Vec<T> log10(Vec<T> x) {
   constexpr double low = Vec<T>::single ? 4.6050389811952137e-6 : 3.6942390771589305e-13;
   Vec<T> e, half;
   const Vec<T> f = split_exponent(x, e) - 1;
-  const Vec<T> y = f - (half - log_inner(f, half));
+  const Vec<T> inner = log_inner(f, half);
+  const Vec<T> y = f - (half - inner);
   const Vec<T> fraction = mul_add(y, Vec<T>(0.43429448190325182765), e * low);
   return with_log_edges(x, mul_add(e, Vec<T>(high), fraction));
 }

@@ -23,6 +23,8 @@ namespace hwy::N_WASM {
 CRESSET_DOUBLES Vec128<double, N> Set(Simd<double, N, 0>, double t) {
   return {wasm_f64x2_splat(t)};
 }
+// Highway's own reads the lane as an integer.
+CRESSET_DOUBLES double GetLane(Vec128<double, N> v) { return wasm_f64x2_extract_lane(v.raw, 0); }
 CRESSET_UNARY(Abs, wasm_f64x2_abs)
 CRESSET_UNARY(Sqrt, wasm_f64x2_sqrt)
 CRESSET_UNARY(Floor, wasm_f64x2_floor)
