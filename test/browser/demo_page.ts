@@ -7,7 +7,10 @@ export class DemoPage {
   constructor(readonly page: Page) {}
 
   async waitFor(state: State, timeout = 60_000): Promise<void> {
-    await this.page.waitForSelector(`body[data-state="${state}"]`, { timeout });
+    const selector = ["failed", state].map((each) => `body[data-state="${each}"]`).join();
+    await this.page.waitForSelector(selector, { timeout });
+    const reached = await this.page.locator("body").getAttribute("data-state");
+    if (reached !== state) throw new Error(`the page says: ${await this.text("problem-text")}`);
   }
 
   text(id: string): Promise<string> {
