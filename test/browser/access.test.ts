@@ -8,7 +8,7 @@ let browser: Browser;
 let served: Served;
 beforeAll(async () => {
   browser = await launch();
-  served = await serve(demoFolder);
+  served = await serve(demoFolder, { plain: true });
 });
 afterAll(async () => {
   await browser.close();
