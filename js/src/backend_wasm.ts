@@ -42,6 +42,7 @@ export class WasmBackend implements Backend {
   private lastSweep = performance.now();
   private sweepMs = 5;
   private readonly invoke: CoreExports["cresset_call"];
+  private readonly sinceSweep: CoreExports["cresset_bytes_since_sweep"];
   private readonly env: number;
   private readonly scratch: number;
   private readonly garbage: FinalizationRegistry<null>;
@@ -57,6 +58,7 @@ export class WasmBackend implements Backend {
     exports.__wasm_call_ctors();
     exports.cresset_module_start();
     this.invoke = exports.cresset_call;
+    this.sinceSweep = exports.cresset_bytes_since_sweep;
     this.env = exports.cresset_env_new();
     this.scratch = exports.malloc(scratchBytes) >>> 0;
     this.garbage = new FinalizationRegistry(() => this.sawCollection());
@@ -68,19 +70,21 @@ export class WasmBackend implements Backend {
   call(op: number): void {
     const status = this.invoke(this.env, op, this.frameAt);
     if (status !== 0) this.fail(status);
-    if (this.collectNow) this.poll(this.collectNow);
+    if (this.collectNow) this.poll(this.collectNow, this.sinceSweep());
   }
 
   callInto(op: number, out: object): void {
     const status = this.invoke(this.env, op, this.frameAt);
     if (status !== 0) this.fail(status);
-    if (!this.leftToScope()) this.watch(this.view[1]!, out);
-    if (this.collectNow) this.poll(this.collectNow);
+    const bytes = this.sinceSweep();
+    if (this.leftToScope(bytes)) return;
+    this.watch(this.view[1]!, out);
+    if (this.collectNow) this.poll(this.collectNow, bytes);
   }
 
   adopt(id: number, holder: object): void {
     const scoped = this.core.exports.cresset_scope_of(this.env, id) > 0;
-    if (!scoped || !this.leftToScope()) this.watch(id, holder);
+    if (!scoped || !this.leftToScope(this.sinceSweep())) this.watch(id, holder);
   }
 
   private watch(id: number, holder: object): void {
@@ -95,10 +99,10 @@ export class WasmBackend implements Backend {
   // ---- scopes
 
   /** The first handles of a scope need no WeakRef: its end frees them. */
-  private leftToScope(): boolean {
+  private leftToScope(bytes: number): boolean {
     const at = this.scopes.length - 1;
     if (at < 0 || this.scopes[at] === mostUnwatched) return false;
-    const small = this.core.exports.cresset_bytes_since_sweep() < this.floor / 4;
+    const small = bytes < this.floor / 4;
     this.scopes[at] = small ? this.scopes[at]! + 1 : mostUnwatched;
     return true;
   }
@@ -215,8 +219,7 @@ export class WasmBackend implements Backend {
     return found;
   }
 
-  private poll(collectNow: CollectNow): void {
-    const bytes = this.core.exports.cresset_bytes_since_sweep();
+  private poll(collectNow: CollectNow, bytes: number): void {
     const young = this.holders.length - this.survivors;
     if (bytes < this.floor / 4 && young < mostYoung) return;
     const cheap = () => performance.now() - this.lastSweep >= 20 * this.sweepMs;
