@@ -56,8 +56,17 @@ const js = () => vitest("vitest.config.ts");
 /** The packed npm package in other hosts and bundlers. */
 const packaged = () => vitest("test/package/vitest.config.ts");
 
-/** What is neither about the sources nor about Node's memory policy runs on the other core too. */
-const nativeOnly = ["data*", "examples-lib", "generated", "memory", "readme", "style", "types"];
+/** The tests that are about the sources, Node's memory policy or CUDA's drivers. */
+const nativeOnly = [
+  "data*",
+  "device",
+  "examples-lib",
+  "generated",
+  "memory",
+  "readme",
+  "style",
+  "types",
+];
 
 /** The tests of js on the WebAssembly core. */
 function wasm() {
