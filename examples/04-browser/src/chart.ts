@@ -23,7 +23,7 @@ export interface ChartOptions {
   summary(buckets: readonly Bucket[]): string;
 }
 
-const margin = { left: 46, right: 14, top: 30, bottom: 40 };
+const margin = { left: 46, right: 22, top: 30, bottom: 40 };
 const summaryEvery = 1000; // milliseconds
 
 interface Colors {
