@@ -32,56 +32,81 @@ template <class A> __device__ __forceinline__ A gradient(bool logarithm, A g, A 
 
 // ---- rows
 
-template <class T, int per>
+/// The elements of a row that a warp's lane holds: packs of `width`, 32 packs apart, from `row`.
+/// Calls f(element, its column) for those with a column below n; packs do not cross it.
+template <int per, int width, class F> __device__ __forceinline__ void for_lane(int n, F f) {
+#pragma unroll
+  for (int k = 0; k < per / width; ++k) {
+    const int j = (threadIdx.x + 32 * k) * width;
+    if (j < n) f(k * width, j);
+  }
+}
+
+template <class T, int per, int width>
 __global__ void __launch_bounds__(32 * warps_per_block)
     forward_warps(bool logarithm, const T* __restrict__ x, int64_t rows, int n, T* __restrict__ y) {
   using A = Acc<T>;
+  using P = Pack<T, width>;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * warps_per_block + threadIdx.y;
   if (row >= rows) return;
   A v[per], m = lowest<A>, s = 0;
 #pragma unroll
-  for (int k = 0; k < per; ++k) {
-    const int j = threadIdx.x + 32 * k;
-    v[k] = j < n ? widen(x[row * n + j]) : lowest<A>;
-    m = Larger()(v[k], m);
-  }
+  for (int k = 0; k < per; ++k) v[k] = lowest<A>;
+  for_lane<per, width>(n, [&](int at, int j) {
+    const P p = *reinterpret_cast<const P*>(x + row * n + j);
+#pragma unroll
+    for (int e = 0; e < width; ++e) v[at + e] = widen(p.v[e]);
+  });
+#pragma unroll
+  for (int k = 0; k < per; ++k) m = Larger()(v[k], m);
   m = warp_fold(m, Larger());
+  for_lane<per, width>(n, [&](int at, int) {
 #pragma unroll
-  for (int k = 0; k < per; ++k) {
-    if (threadIdx.x + 32 * k >= n) continue;
-    const A e = exponential(v[k] - m);
-    s += e;
-    if (!logarithm) v[k] = e;
-  }
+    for (int e = 0; e < width; ++e) {
+      const A exp_of = exponential(v[at + e] - m);
+      s += exp_of;
+      if (!logarithm) v[at + e] = exp_of;
+    }
+  });
   const Finish<A> finish(logarithm, m, warp_fold(s, Plus()));
+  for_lane<per, width>(n, [&](int at, int j) {
+    P p;
 #pragma unroll
-  for (int k = 0; k < per; ++k) {
-    const int j = threadIdx.x + 32 * k;
-    if (j < n) y[row * n + j] = narrow<T>(finish.kept(v[k]));
-  }
+    for (int e = 0; e < width; ++e) p.v[e] = narrow<T>(finish.kept(v[at + e]));
+    *reinterpret_cast<P*>(y + row * n + j) = p;
+  });
 }
 
-template <class T, int per>
+template <class T, int per, int width>
 __global__ void __launch_bounds__(32 * warps_per_block)
     backward_warps(bool logarithm, const T* __restrict__ g, const T* __restrict__ y, int64_t rows,
                    int n, T* __restrict__ dx) {
   using A = Acc<T>;
+  using P = Pack<T, width>;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * warps_per_block + threadIdx.y;
   if (row >= rows) return;
   A a[per], b[per], s = 0;
+  for_lane<per, width>(n, [&](int at, int j) {
+    const P pg = *reinterpret_cast<const P*>(g + row * n + j);
+    const P py = *reinterpret_cast<const P*>(y + row * n + j);
 #pragma unroll
-  for (int k = 0; k < per; ++k) {
-    const int j = threadIdx.x + 32 * k;
-    a[k] = j < n ? widen(g[row * n + j]) : A(0);
-    b[k] = j < n ? widen(y[row * n + j]) : A(0);
-    s += logarithm ? a[k] : a[k] * b[k];
-  }
+    for (int e = 0; e < width; ++e) {
+      a[at + e] = widen(pg.v[e]);
+      b[at + e] = widen(py.v[e]);
+    }
+  });
+  for_lane<per, width>(n, [&](int at, int) {
+#pragma unroll
+    for (int e = 0; e < width; ++e) s += logarithm ? a[at + e] : a[at + e] * b[at + e];
+  });
   s = warp_fold(s, Plus());
+  for_lane<per, width>(n, [&](int at, int j) {
+    P p;
 #pragma unroll
-  for (int k = 0; k < per; ++k) {
-    const int j = threadIdx.x + 32 * k;
-    if (j < n) dx[row * n + j] = narrow<T>(gradient(logarithm, a[k], b[k], s));
-  }
+    for (int e = 0; e < width; ++e)
+      p.v[e] = narrow<T>(gradient(logarithm, a[at + e], b[at + e], s));
+    *reinterpret_cast<P*>(dx + row * n + j) = p;
+  });
 }
 
 extern __shared__ __align__(16) char shared_rows[];
@@ -227,6 +252,18 @@ __global__ void backward_columns(bool logarithm, const T* __restrict__ g, const 
 
 // ---- launches
 
+/// Dispatches a warp kernel: f.operator()<elements per lane, elements moved as one>().
+template <class T, class F> void visit_lanes(int64_t n, bool aligned, F&& f) {
+  if (n <= 64)
+    f.template operator()<2, 1>();
+  else if (n <= 256)
+    f.template operator()<8, 1>();
+  else if (aligned)
+    f.template operator()<32, pack_width<T>>();
+  else
+    f.template operator()<32, 1>();
+}
+
 struct Lanes {
   int64_t outer = 1, n = 1, inner = 1;
   Lanes(const Tensor& t, int64_t dim) {
@@ -245,8 +282,8 @@ void forward_as(bool logarithm, const Tensor& x, const Lanes& l, const Tensor& y
         <<<static_cast<unsigned>(l.outer * blocks), dim3(32, column_threads), 0, stream>>>(
             logarithm, in, l.n, l.inner, blocks, out);
   } else if (l.n <= most_warp_row) {
-    visit_lane_count(l.n, [&]<int per>() {
-      forward_warps<T, per><<<warp_rows_grid(l.outer), warp_rows_block(), 0, stream>>>(
+    visit_lanes<T>(l.n, rows_aligned<T>(l.n, {in, out}), [&]<int per, int width>() {
+      forward_warps<T, per, width><<<warp_rows_grid(l.outer), warp_rows_block(), 0, stream>>>(
           logarithm, in, l.outer, static_cast<int>(l.n), out);
     });
   } else {
@@ -272,8 +309,8 @@ void backward_as(bool logarithm, const Tensor& g, const Tensor& y, const Lanes& 
         <<<static_cast<unsigned>(l.outer * blocks), dim3(32, column_threads), 0, stream>>>(
             logarithm, pg, py, l.n, l.inner, blocks, out);
   } else if (l.n <= most_warp_row) {
-    visit_lane_count(l.n, [&]<int per>() {
-      backward_warps<T, per><<<warp_rows_grid(l.outer), warp_rows_block(), 0, stream>>>(
+    visit_lanes<T>(l.n, rows_aligned<T>(l.n, {pg, py, out}), [&]<int per, int width>() {
+      backward_warps<T, per, width><<<warp_rows_grid(l.outer), warp_rows_block(), 0, stream>>>(
           logarithm, pg, py, l.outer, static_cast<int>(l.n), out);
     });
   } else {
