@@ -38,6 +38,7 @@ CRESSET_API Compute compute_for(DType dtype);
 }  // namespace ops
 
 /// Shape of the broadcast of two shapes. Throws Shape naming `op`.
-CRESSET_API Dims broadcast_shapes(const char* op, std::span<const int64_t> a, std::span<const int64_t> b);
+CRESSET_API Dims broadcast_shapes(const char* op, std::span<const int64_t> a,
+                                  std::span<const int64_t> b);
 
 }  // namespace cresset
