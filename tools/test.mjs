@@ -58,6 +58,7 @@ const packaged = () => vitest("test/package/vitest.config.ts");
 
 /** The tests that are about the sources, Node's memory policy or CUDA's drivers. */
 const nativeOnly = [
+  "cuda",
   "data*",
   "device",
   "examples-lib",

@@ -108,17 +108,17 @@ Dims contiguous_strides(std::span<const int64_t> sizes) {
 
 /// Bytes as this machine counts them: no 32-bit machine can hold more than 4 GiB. Tensors without
 /// data may be of any size.
-static size_t byte_count(int64_t elements, Options o, const char* op) {
+static size_t byte_count(int64_t elements, Options o) {
   uint64_t bytes = static_cast<uint64_t>(elements) * itemsize(o.dtype);
   if (bytes <= std::numeric_limits<size_t>::max()) return static_cast<size_t>(bytes);
-  CHECK(!o.device.is_cpu(), OutOfMemory, op, ": tried to allocate ", bytes,
+  CHECK(!o.device.is_cpu(), OutOfMemory, "cpu: tried to allocate ", bytes,
         " bytes, more than can be addressed");
   return std::numeric_limits<size_t>::max();
 }
 
 Tensor empty(std::span<const int64_t> sizes, Options o, const char* op) {
   int64_t n = checked_numel(op, sizes);
-  auto storage = make_ref<Storage>(byte_count(n, o, op), o.device);
+  auto storage = make_ref<Storage>(byte_count(n, o), o.device);
   return Tensor(
       make_ref<TensorImpl>(std::move(storage), Dims(sizes), contiguous_strides(sizes), 0, o.dtype));
 }
@@ -135,7 +135,7 @@ Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> st
     CHECK(!overflow && !__builtin_add_overflow(last, reach, &last) && last < (int64_t{1} << 56),
           Value, op, ": strides ", strides, " reach too far");
   }
-  size_t bytes = n ? byte_count(last + 1, o, op) : 0;
+  size_t bytes = n ? byte_count(last + 1, o) : 0;
   auto storage = make_ref<Storage>(bytes, o.device);
   return Tensor(make_ref<TensorImpl>(std::move(storage), Dims(sizes), Dims(strides), 0, o.dtype));
 }

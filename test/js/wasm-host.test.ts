@@ -55,8 +55,8 @@ describe.runIf(existsSync(module))("the WebAssembly host", () => {
   });
 
   test("memory grows under the frame", () => {
-    const large = torch.full([32, 1024, 1024], 3);
-    expect(large.add(1).sum().item()).toBe(4 * 32 * 1024 * 1024);
+    const large = torch.full([4, 1024, 1024], 3);
+    expect(large.add(1).sum().item()).toBe(4 * 4 * 1024 * 1024);
   });
 
   test("addresses above 2 GiB hold right numbers", () => {
