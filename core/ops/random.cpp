@@ -1,7 +1,10 @@
 // Random tensors and fills, with PyTorch's CPU numbers.
+#include <cmath>
+
 #include "core/dispatch/op.h"
 #include "core/ops/creation.h"
 #include "core/ops/random_fills.h"
+#include "core/ops/reduce.h"
 #include "core/ops/scan.h"
 #include "core/ops/search.h"
 #include "core/ops/sort.h"
@@ -262,11 +265,26 @@ Tensor normal_tensors(const Operand& mean, const Operand& std, GeneratorRef g) {
   return y;
 }
 
+/// One number of a tensor on any device; waits for the device.
+double number_of(const Tensor& x) { return *on_host(to_dtype(x, DType::Float64)).data<double>(); }
+
+/// As the CPU's loop does; bad weights would otherwise show as draws of no meaning.
+void check_weights_on_gpu(const Tensor& weights) {
+  const double low = number_of(amin(weights, Dims{}, false));
+  const double high = number_of(amax(weights, Dims{}, false));
+  CHECK(low >= 0 && std::isfinite(high), Value,
+        "multinomial: expected finite weights >= 0, got weights between ", low, " and ", high);
+  const double least = number_of(amin(sum(weights, Dims{-1}, false, std::nullopt), Dims{}, false));
+  CHECK(least > 0, Value, "multinomial: expected a positive sum of weights in each row, got ",
+        least);
+}
+
 // Without replacement: the categories whose exponential variables, of rates that the weights give,
 // come first. With replacement: where uniform numbers fall among the sums of the weights.
 Tensor multinomial_on_gpu(const Tensor& x, int64_t samples, bool replacement, GeneratorRef g) {
   Tensor weights = is_floating(x.dtype()) && itemsize(x.dtype()) < 4 ? to_dtype(x, DType::Float32)
                                                                      : contiguous(x);
+  if (weights.numel() > 0) check_weights_on_gpu(weights);
   if (!replacement || samples == 1) {
     Tensor races = empty(weights.sizes(), options_of(weights));
     exponential_(races, 1, g);

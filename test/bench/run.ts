@@ -6,7 +6,6 @@ import { tables, type Result, type RowPlan, type TablePlan } from "./benchmarks.
 import { Library, programs } from "./library.js";
 import { runCuda } from "./cuda.js";
 import { runMemory } from "./memory.js";
-import { runChromium, wasmSizes } from "./wasm.js";
 
 function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -122,6 +121,8 @@ async function measure(name: string): Promise<Result[]> {
     ...(await runTable(tables["wasm"]!)),
     ...(await runTable(tables["wasm-threads"]!)),
   ];
+  // Its bundler is not part of the portable archive.
+  const { runChromium, wasmSizes } = await import("./wasm.js");
   return [...inNode, ...(await runChromium()), ...(await wasmSizes())];
 }
 

@@ -120,12 +120,23 @@ export class OperatorRun {
         // A GPU tells what it found wrong in values when it is waited for.
         if (this.device !== "cpu") fn("cuda.synchronize")();
       } catch (error) {
+        this.forgetGpuErrors();
         if (!saysMissing(error) && isTyped(error)) return;
         throw error;
       }
       if (takenAfterAll.has(this.op) && typeof kase.args[1] === "number") return;
       throw new Wrong("no error, expected one");
     });
+  }
+
+  /** What kernels that were started before an error still report is not the next case's. */
+  private forgetGpuErrors(): void {
+    if (this.device === "cpu") return;
+    try {
+      fn("cuda.synchronize")();
+    } catch {
+      // Known already: the case was to fail.
+    }
   }
 
   private decoder(withGrad: boolean): Decoder {
@@ -234,6 +245,7 @@ export class OperatorRun {
     };
     const out = this.call(inPlace, kase, decoder);
     if (out !== tensor) throw new Wrong("the result is not the tensor itself");
+    if (this.device !== "cpu" && isRandom(this.op)) return;
     const expected = castValues(recordedValues(this.fixture, kase.out as TensorCode), self.dtype);
     const found = tensorDifference(this.op, "self", tensor as TensorLike, expected);
     if (found) throw new Wrong(found);
