@@ -1,4 +1,5 @@
 // Second names that PyTorch gives operators: torch.multiply is torch.mul.
+import { install } from "./arguments.js";
 import type { Tensor } from "./tensor.js";
 
 export {
@@ -54,13 +55,8 @@ declare module "./tensor.js" {
 /** Gives the methods their second names; the methods must be there. */
 export function installAliases(prototype: object): void {
   const all = prototype as Record<string, unknown>;
-  for (const [name, original] of Object.entries(methods)) {
-    for (const end of ["", "_"]) {
-      Object.defineProperty(prototype, name + end, {
-        value: all[original + end],
-        writable: true,
-        configurable: true,
-      });
-    }
-  }
+  const pairs = Object.entries(methods).flatMap(([name, original]) =>
+    ["", "_"].map((end) => [name + end, all[original + end]]),
+  );
+  install(prototype, Object.fromEntries(pairs));
 }

@@ -1,27 +1,10 @@
 // Operators whose forms in PyTorch share one name: where, nonzero, median, unique, gradient, ...
 import { toNumber, type Scalar } from "./dtype.js";
 import { TypeError_ } from "./errors.js";
-import { checkCount, checkNames, isOptions, type Named } from "./frame.js";
+import { install, named } from "./arguments.js";
+import { checkNames, type Named } from "./frame.js";
 import * as ops from "./ops.gen.js";
 import { Tensor } from "./tensor.js";
-
-/** Optional arguments, given by position or in a trailing object. */
-function resolve<T extends object>(
-  op: string,
-  names: readonly (keyof T & string)[],
-  args: readonly unknown[],
-): Partial<T> {
-  const last = args.at(-1);
-  const positional = isOptions(last) ? args.slice(0, -1) : args;
-  checkCount(op, positional.length, names.length);
-  const out: Partial<Record<string, unknown>> = {};
-  positional.forEach((value, i) => (out[names[i]!] = value));
-  if (isOptions(last)) {
-    checkNames(op, last, names);
-    Object.assign(out, last);
-  }
-  return out as Partial<T>;
-}
 
 // ---- where, nonzero
 
@@ -60,7 +43,7 @@ function medianOf(
   along: (x: Tensor, dim: number, keepdim: boolean) => ValuesAndIndices,
 ) {
   return (input: Tensor, args: unknown[]): Tensor | ValuesAndIndices => {
-    const { dim, keepdim } = resolve<DimOptions>(op, ["dim", "keepdim"], args);
+    const { dim, keepdim } = named(op, ["dim", "keepdim"], args) as Partial<DimOptions>;
     return dim === undefined ? all(input) : along(input, dim, keepdim ?? false);
   };
 }
@@ -116,7 +99,7 @@ export function unique(
 ): Tensor | Tensor[];
 export function unique(input: Tensor, ...args: unknown[]): unknown {
   const names = ["sorted", "returnInverse", "returnCounts", "dim"] as const;
-  return distinct(input, resolve<UniqueOptions>("unique", names, args), false);
+  return distinct(input, named("unique", names, args) as Partial<UniqueOptions>, false);
 }
 
 /** Leaves one of each run of equal neighbours. */
@@ -133,7 +116,7 @@ export function uniqueConsecutive(
 ): Tensor | Tensor[];
 export function uniqueConsecutive(input: Tensor, ...args: unknown[]): unknown {
   const names = ["returnInverse", "returnCounts", "dim"] as const;
-  const options = resolve<UniqueConsecutiveOptions>("uniqueConsecutive", names, args);
+  const options = named("uniqueConsecutive", names, args) as Partial<UniqueConsecutiveOptions>;
   return distinct(input, options, true);
 }
 
@@ -245,7 +228,5 @@ const methods: Record<string, Method> = {
 
 /** Puts the methods of this file on Tensor's prototype. */
 export function installChoosing(prototype: object): void {
-  for (const [name, value] of Object.entries(methods)) {
-    Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
-  }
+  install(prototype, methods);
 }

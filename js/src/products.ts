@@ -1,4 +1,5 @@
 // Products and factors whose arguments in PyTorch take several forms: einsum, tensordot, lu, ...
+import { install } from "./arguments.js";
 import { TypeError_, ValueError } from "./errors.js";
 import { isOptions } from "./frame.js";
 import * as ops from "./ops.gen.js";
@@ -77,8 +78,9 @@ declare module "./tensor.js" {
 
 /** Puts the methods of this file on Tensor's prototype. */
 export function installProducts(prototype: object): void {
-  const value = function (this: Tensor, pivot?: boolean, getInfos?: boolean): Tensor[] {
-    return lu(this, pivot, getInfos);
-  };
-  Object.defineProperty(prototype, "lu", { value, writable: true, configurable: true });
+  install(prototype, {
+    lu(this: Tensor, pivot?: boolean, getInfos?: boolean): Tensor[] {
+      return lu(this, pivot, getInfos);
+    },
+  });
 }

@@ -1,4 +1,5 @@
 // Shape operators whose arguments come in several forms: lists or single tensors, numbers or lists.
+import { named } from "./arguments.js";
 import { DType, type Scalar } from "./dtype.js";
 import { describe } from "./dtype.js";
 import { ShapeError, TypeError_, ValueError } from "./errors.js";
@@ -26,11 +27,8 @@ function withOptions(op: string, args: readonly unknown[], names: readonly strin
 
 // The values of `names`, by position or by name.
 function bind(op: string, args: readonly unknown[], names: readonly string[]): unknown[] {
-  const { rest, options } = withOptions(op, args, names);
-  if (rest.length > names.length) {
-    throw new TypeError_(`${op}: expected at most ${names.length} arguments, got ${rest.length}`);
-  }
-  return names.map((name, i) => (i < rest.length ? rest[i] : options[name]));
+  const given = named(op, names, args);
+  return names.map((name) => given[name]);
 }
 
 // ---- splitting

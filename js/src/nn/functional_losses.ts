@@ -1,8 +1,9 @@
 // Losses of torch.nn.functional that take JavaScript functions or lists.
+import { named } from "../arguments.js";
 import { tensor } from "../convert.js";
 import { int64 } from "../dtype.js";
 import { ShapeError, ValueError } from "../errors.js";
-import { checkNames, isOptions } from "../frame.js";
+import { checkNames } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import { Tensor } from "../tensor.js";
 
@@ -64,15 +65,8 @@ export function ctcLoss(
   targetLengths: Tensor | readonly number[],
   ...args: [options?: CtcOptions] | [blank?: number, reduction?: string, zeroInfinity?: boolean]
 ): Tensor {
-  const op = "ctcLoss";
-  const last = args.at(-1);
-  const named: CtcOptions = isOptions(last) ? last : {};
-  checkNames(op, named, ["blank", "reduction", "zeroInfinity"]);
-  const [blank, reduction, zeroInfinity] = (isOptions(last) ? args.slice(0, -1) : args) as [
-    number?,
-    CtcOptions["reduction"]?,
-    boolean?,
-  ];
+  const given = named("ctcLoss", ["blank", "reduction", "zeroInfinity"], args) as CtcOptions;
+  const { blank = 0, reduction = "mean", zeroInfinity = false } = given;
   const lengths = (x: Tensor | readonly number[]) =>
     x instanceof Tensor ? x : tensor([...x], { dtype: int64 });
   return ops._ctcLoss(
@@ -80,8 +74,8 @@ export function ctcLoss(
     targets,
     lengths(inputLengths),
     lengths(targetLengths),
-    blank ?? named.blank ?? 0,
-    reduction ?? named.reduction ?? "mean",
-    zeroInfinity ?? named.zeroInfinity ?? false,
+    blank,
+    reduction,
+    zeroInfinity,
   );
 }

@@ -1,4 +1,5 @@
 // torch.nn.functional: resizing of images.
+import { named } from "../arguments.js";
 import { describe } from "../dtype.js";
 import { NotImplementedError, ShapeError, TypeError_, ValueError } from "../errors.js";
 import { checkNames, isOptions } from "../frame.js";
@@ -70,12 +71,7 @@ export function interpolate(
   antialias?: boolean,
 ): Tensor;
 export function interpolate(input: Tensor, ...args: unknown[]): Tensor {
-  const last = args.at(-1);
-  const given: Record<string, unknown> = isOptions(last) ? { ...last } : {};
-  checkNames("interpolate", given, names);
-  const positional = isOptions(last) ? args.slice(0, -1) : args;
-  positional.forEach((value, i) => (given[names[i]!] = value));
-  return resize("interpolate", input, given as InterpolateOptions);
+  return resize("interpolate", input, named("interpolate", names, args) as InterpolateOptions);
 }
 
 function chosenMode(op: string, input: Tensor, o: InterpolateOptions): Resampling {
