@@ -67,10 +67,20 @@ void with_alpha_(Row row, const char* op, DTypeClass cls, Tensor& self, Operand 
 static Tensor add_alpha(const Operand& a, const Operand& b, const Scalar& alpha) {
   return with_alpha(Row::add, "add", DTypeClass::number, a, b, alpha, 1);
 }
+// A difference with a mask is a mistake: logical_not or bitwise_xor is meant.
+static void refuse_bool(const char* op, const Operand& x) {
+  bool is_bool =
+      x.is_tensor() ? x.tensor().dtype() == DType::Bool : x.scalar().kind() == Scalar::Kind::Bool;
+  CHECK(!is_bool, DType, op, ": expected a dtype other than bool, got bool");
+}
 static Tensor sub_alpha(const Operand& a, const Operand& b, const Scalar& alpha) {
+  refuse_bool("sub", a);
+  refuse_bool("sub", b);
   return with_alpha(Row::sub, "sub", DTypeClass::number_nobool, a, b, alpha, 1);
 }
 static Tensor rsub_alpha(const Tensor& a, const Operand& b, const Scalar& alpha) {
+  refuse_bool("rsub", a);
+  refuse_bool("rsub", b);
   return with_alpha(Row::rsub, "rsub", DTypeClass::number_nobool, a, b, alpha, 0);
 }
 static Tensor& add_alpha_(Tensor& self, const Operand& b, const Scalar& alpha) {
@@ -78,6 +88,8 @@ static Tensor& add_alpha_(Tensor& self, const Operand& b, const Scalar& alpha) {
   return self;
 }
 static Tensor& sub_alpha_(Tensor& self, const Operand& b, const Scalar& alpha) {
+  refuse_bool("sub_", self);
+  refuse_bool("sub_", b);
   with_alpha_(Row::sub, "sub_", DTypeClass::number_nobool, self, b, alpha);
   return self;
 }

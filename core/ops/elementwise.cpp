@@ -44,13 +44,6 @@ DType promote(std::span<const Operand> in) {
   return state.result(default_dtype());
 }
 
-bool has_bool(std::span<const Operand> in) {
-  for (const Operand& o : in)
-    if (o.is_tensor() ? o.tensor().dtype() == DType::Bool : o.scalar().kind() == Scalar::Kind::Bool)
-      return true;
-  return false;
-}
-
 struct Plan {
   DType dtype;  // what is computed
   DType out;    // what is stored
@@ -305,7 +298,9 @@ DType result_dtype(const char* op, DTypeClass cls, std::span<const Operand> in) 
   switch (cls) {
     case DTypeClass::number:
     case DTypeClass::logical: return dtype;
-    case DTypeClass::number_nobool: refuse(!has_bool(in), "a dtype other than bool"); return dtype;
+    case DTypeClass::number_nobool:
+      refuse(dtype != DType::Bool, "a dtype other than bool");
+      return dtype;
     case DTypeClass::real: refuse(!complex, "a real dtype"); return dtype;
     case DTypeClass::real_nobool:
       refuse(!complex && dtype != DType::Bool, "a real dtype other than bool");

@@ -72,9 +72,9 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
 namespace {
 
 Tensor inner(const Tensor& self, const Tensor& other) {
+  if (self.dim() == 0 || other.dim() == 0) return mul(self, other);
   CHECK(self.dtype() == other.dtype(), DType, "inner: expected tensors of one dtype, got ",
         self.dtype(), " and ", other.dtype());
-  if (self.dim() == 0 || other.dim() == 0) return mul(self, other);
   CHECK(self.size(-1) == other.size(-1), Shape, "inner: the last dims of shapes ", self.sizes(),
         " and ", other.sizes(), " differ");
   return tensordot(self, other, Dims{-1}, Dims{-1});
