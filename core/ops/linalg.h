@@ -43,6 +43,10 @@ Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, 
 Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
                                bool unitriangular);
 Tensor linalg_inv(const Tensor& x);
+/// Inverses, and a number that is not 0 where a matrix is singular.
+std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& x, bool check_errors);
+/// Q of the reduced QR factors.
+Tensor orthonormal_columns(const Tensor& x);
 /// Throws Value where a factorization failed: `info` names the first pivot of a matrix.
 void check_info(const char* op, const Tensor& info, const char* what);
 

@@ -444,6 +444,10 @@ Factors geqrf(const Tensor& x) {
 
 }  // namespace
 
+Tensor orthonormal_columns(const Tensor& x) {
+  return std::get<0>(linalg_qr(x, QrMode::reduced));
+}
+
 OP_TABLE(linalg_factor) = {
     op<linalg_solve_triangular>(
         "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, "

@@ -65,13 +65,6 @@ Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
   return x;
 }
 
-Pair linalg_inv_ex(const Tensor& a, bool check_errors) {
-  check_square("linalg.inv_ex", a);
-  Pair r = solve_matrices("linalg.inv_ex", a, identity_like(a));
-  if (check_errors) check_info("linalg.inv_ex", std::get<1>(r), "is singular");
-  return r;
-}
-
 Tensor linalg_tensorinv(const Tensor& a, int64_t ind) {
   CHECK(ind > 0 && ind <= a.dim(), Value, "linalg.tensorinv: expected ind in [1, ", a.dim(),
         "], got ", ind);
@@ -197,6 +190,13 @@ Tensor linalg_inv(const Tensor& a) {
   auto [x, info] = solve_matrices("linalg.inv", a, identity_like(a));
   if (!info.is_meta()) check_info("linalg.inv", info, "is singular");
   return x;
+}
+
+Pair linalg_inv_ex(const Tensor& a, bool check_errors) {
+  check_square("linalg.inv_ex", a);
+  Pair r = solve_matrices("linalg.inv_ex", a, identity_like(a));
+  if (check_errors) check_info("linalg.inv_ex", std::get<1>(r), "is singular");
+  return r;
 }
 
 OP_TABLE(linalg_solve) = {

@@ -5,8 +5,9 @@
 
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
-#include "core/ops/ops.h"
 #include "core/ops/reduce.h"
+#include "core/ops/shape.h"
+#include "core/ops/spectral.h"
 
 namespace cresset::ops {
 namespace {
@@ -72,6 +73,8 @@ Tensor norm_of(const char* op, const Tensor& input, double p, const std::optiona
   return y;
 }
 
+}  // namespace
+
 Tensor matrix_norm(const Tensor& x, NormKind kind, double ord, const Dims& dim, bool keepdim,
                    std::optional<DType> dtype) {
   const char* op = "linalg.matrix_norm";
@@ -83,13 +86,18 @@ Tensor matrix_norm(const Tensor& x, NormKind kind, double ord, const Dims& dim, 
   const double size = std::abs(ord);
   CHECK(kind == NormKind::Nuclear || size == 1 || size == 2 || std::isinf(size), Value, op,
         ": expected ord 1, -1, 2, -2, inf, -inf, \"fro\" or \"nuc\", got ", ord);
-  CHECK(kind == NormKind::Number && size != 2, NotImplemented, op,
-        ": norms by singular values are not supported");
+  if (kind == NormKind::Nuclear || size == 2) {
+    Tensor last = movedim(dtype ? to_dtype(x, *dtype) : x, Dims{rows, cols}, Dims{-2, -1});
+    Tensor y = singular_norm(last, kind, ord, keepdim);
+    return keepdim ? movedim(y, Dims{-2, -1}, Dims{rows, cols}) : y;
+  }
   const int64_t inner = size == 1 ? rows : cols, outer = size == 1 ? cols : rows;
   Tensor sums = norm_of(op, x, 1, Dims{inner}, true, dtype);
   Tensor y = ord > 0 ? amax(sums, Dims{outer}, true) : amin(sums, Dims{outer}, true);
   return keepdim ? y : squeeze(y, Dims{rows, cols});
 }
+
+namespace {
 
 // torch.linalg.norm: of a matrix for two dims, else of a vector.
 Tensor linalg_norm(const Tensor& x, NormKind kind, double ord, const std::optional<Dims>& dim,

@@ -11,4 +11,10 @@ template <> struct EnumNames<NormKind> {
   static constexpr const char* schema = "NormKind{number|fro|nuc|none}";
 };
 
+namespace ops {
+/// Norm of matrices over two dims.
+Tensor matrix_norm(const Tensor& x, NormKind kind, double ord, const Dims& dim, bool keepdim,
+                   std::optional<DType> dtype);
+}  // namespace ops
+
 }  // namespace cresset

@@ -5,12 +5,6 @@
 #include "core/ops/shape.h"
 
 namespace cresset {
-
-enum class PadMode { constant, reflect, replicate, circular };
-template <> struct EnumNames<PadMode> {
-  static constexpr const char* schema = "PadMode{constant|reflect|replicate|circular}";
-};
-
 namespace ops {
 namespace {
 
@@ -148,6 +142,10 @@ Tensor pad_op(const Tensor& x, const Dims& pad, PadMode mode, std::optional<Scal
 }
 
 }  // namespace
+
+Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode) {
+  return padded("pad", x, amounts, mode, Scalar(int64_t{0}));
+}
 
 Tensor constant_pad_nd(const Tensor& x, const Dims& pad, const Scalar& value) {
   return padded("constant_pad_nd", x, pad, PadMode::constant, value);

@@ -327,6 +327,12 @@ Tensor multinomial(const Tensor& x, int64_t num_samples, bool replacement, Gener
 
 }  // namespace
 
+Tensor standard_normal(const Dims& size, Options options) {
+  Tensor y = empty(size, options);
+  draw_into(y, GeneratorRef{}, normal_draw(0, 1), normal_fill(options.dtype, 0, 1));
+  return y;
+}
+
 OP_TABLE(random) = {
     op<uniform_>("uniform_(Tensor(a!) self, float from=0, float to=1, *, "
                  "Generator? generator=None) -> Tensor(a!)",

@@ -58,4 +58,9 @@ struct RandomKernels {
                   PhiloxGenerator& generator);
 };
 
+namespace ops {
+/// Standard normal numbers of the default generator.
+Tensor standard_normal(const Dims& size, Options options);
+}  // namespace ops
+
 }  // namespace cresset

@@ -1,3 +1,7 @@
 // torch.linalg.
 export * from "./linalg.gen.js";
-export { linalgMatrixNorm as matrixNorm, linalgNorm as norm } from "./reduce.js";
+export {
+  linalgCond as cond,
+  linalgMatrixNorm as matrixNorm,
+  linalgNorm as norm,
+} from "./reduce.js";

@@ -46,7 +46,7 @@ import type { Generator } from "./generator.js";
 import type { Tensor } from "./tensor.js";
 
 /** The roll of operators that these numbers belong to. */
-export const rollHash = 3650626008;
+export const rollHash = 3017454897;
 
 /** absolute value */
 export function abs(self: Tensor): Tensor;
@@ -9764,6 +9764,888 @@ export function linalgMatrixExp(A?: any): any {
   return $one(655);
 }
 
+/** Eigenvalues, ascending, and eigenvectors of Hermitian matrices. */
+export function linalgEigh(self: Tensor, UPLO?: "L" | "U"): Named<"eigenvalues" | "eigenvectors">;
+export function linalgEigh(self: Tensor, options?: { UPLO?: "L" | "U" | undefined }): Named<"eigenvalues" | "eigenvectors">;
+export function linalgEigh(self?: any, UPLO?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgEigh", last, ["UPLO"]);
+    if (UPLO === (last as unknown) || UPLO === undefined) UPLO = last["UPLO"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("linalgEigh", arguments.length, 2);
+  if (UPLO === undefined) UPLO = "L";
+  $f[0] = $id(self, "linalgEigh", "self");
+  $f[1] = $choice(UPLO, ["L","U"], "linalgEigh", "UPLO");
+  return $named(656, ["eigenvalues","eigenvectors"] as const);
+}
+
+/** Eigenvalues of Hermitian matrices, ascending. */
+export function linalgEigvalsh(self: Tensor, UPLO?: "L" | "U"): Tensor;
+export function linalgEigvalsh(self: Tensor, options?: { UPLO?: "L" | "U" | undefined }): Tensor;
+export function linalgEigvalsh(self?: any, UPLO?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgEigvalsh", last, ["UPLO"]);
+    if (UPLO === (last as unknown) || UPLO === undefined) UPLO = last["UPLO"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("linalgEigvalsh", arguments.length, 2);
+  if (UPLO === undefined) UPLO = "L";
+  $f[0] = $id(self, "linalgEigvalsh", "self");
+  $f[1] = $choice(UPLO, ["L","U"], "linalgEigvalsh", "UPLO");
+  return $one(657);
+}
+
+/** Complex eigenvalues and unit eigenvectors of square matrices. */
+export function linalgEig(self: Tensor): Named<"eigenvalues" | "eigenvectors">;
+export function linalgEig(self?: any): any {
+  if (arguments.length > 1) $checkCount("linalgEig", arguments.length, 1);
+  $f[0] = $id(self, "linalgEig", "self");
+  return $named(658, ["eigenvalues","eigenvectors"] as const);
+}
+
+/** Complex eigenvalues of square matrices. */
+export function linalgEigvals(self: Tensor): Tensor;
+export function linalgEigvals(self?: any): any {
+  if (arguments.length > 1) $checkCount("linalgEigvals", arguments.length, 1);
+  $f[0] = $id(self, "linalgEigvals", "self");
+  return $one(659);
+}
+
+/** U, S and V^H with U diag(S) V^H = A, S descending. */
+export function linalgSvd(A: Tensor, fullMatrices?: boolean, options?: { driver?: null | "gesvd" | "gesvdj" | "gesvda" | undefined }): Named<"U" | "S" | "Vh">;
+export function linalgSvd(options: { A: Tensor | undefined; fullMatrices?: boolean | undefined; driver?: null | "gesvd" | "gesvdj" | "gesvda" | undefined }): Named<"U" | "S" | "Vh">;
+export function linalgSvd(A: Tensor, options?: { fullMatrices?: boolean | undefined; driver?: null | "gesvd" | "gesvdj" | "gesvda" | undefined }): Named<"U" | "S" | "Vh">;
+export function linalgSvd(A?: any, fullMatrices?: any, _options?: unknown): any {
+  let driver: any;
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgSvd", last, ["fullMatrices","driver"]);
+    if (fullMatrices === (last as unknown) || fullMatrices === undefined) fullMatrices = last["fullMatrices"] as never;
+    driver = last["driver"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("linalgSvd", arguments.length, 2);
+  if (fullMatrices === undefined) fullMatrices = true;
+  $f[0] = $id(A, "linalgSvd", "A");
+  $f[1] = $flag(fullMatrices, "linalgSvd", "fullMatrices");
+  $f[2] = $choice(driver ?? "None", ["None","gesvd","gesvdj","gesvda"], "linalgSvd", "driver");
+  return $named(660, ["U","S","Vh"] as const);
+}
+
+/** Singular values, descending. */
+export function linalgSvdvals(A: Tensor, options?: { driver?: null | "gesvd" | "gesvdj" | "gesvda" | undefined }): Tensor;
+export function linalgSvdvals(options: { A: Tensor | undefined; driver?: null | "gesvd" | "gesvdj" | "gesvda" | undefined }): Tensor;
+export function linalgSvdvals(A?: any, _options?: unknown): any {
+  let driver: any;
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgSvdvals", last, ["driver"]);
+    driver = last["driver"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("linalgSvdvals", arguments.length, 1);
+  $f[0] = $id(A, "linalgSvdvals", "A");
+  $f[1] = $choice(driver ?? "None", ["None","gesvd","gesvdj","gesvda"], "linalgSvdvals", "driver");
+  return $one(661);
+}
+
+/** U, S and V with U diag(S) V^H = self, S descending. */
+export function svd(self: Tensor, some?: boolean, computeUv?: boolean): Named<"U" | "S" | "V">;
+export function svd(self: Tensor, options?: { some?: boolean | undefined; computeUv?: boolean | undefined }): Named<"U" | "S" | "V">;
+export function svd(self: Tensor, some: boolean | undefined, options?: { computeUv?: boolean | undefined }): Named<"U" | "S" | "V">;
+export function svd(self?: any, some?: any, computeUv?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("svd", last, ["some","computeUv"]);
+    if (some === (last as unknown) || some === undefined) some = last["some"] as never;
+    if (computeUv === (last as unknown) || computeUv === undefined) computeUv = last["computeUv"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("svd", arguments.length, 3);
+  if (some === undefined) some = true;
+  if (computeUv === undefined) computeUv = true;
+  $f[0] = $id(self, "svd", "self");
+  $f[1] = $flag(some, "svd", "some");
+  $f[2] = $flag(computeUv, "svd", "computeUv");
+  return $named(662, ["U","S","V"] as const);
+}
+
+/** Pseudo-inverses; smaller singular values count as 0. */
+export function linalgPinv(self: Tensor, rcond?: Tensor | Scalar | null, hermitian?: boolean, options?: { atol?: Tensor | Scalar | null | undefined; rtol?: Tensor | Scalar | null | undefined }): Tensor;
+export function linalgPinv(self: Tensor, options?: { rcond?: Tensor | Scalar | null | undefined; hermitian?: boolean | undefined; atol?: Tensor | Scalar | null | undefined; rtol?: Tensor | Scalar | null | undefined }): Tensor;
+export function linalgPinv(self: Tensor, rcond: Tensor | Scalar | null | undefined, options?: { hermitian?: boolean | undefined; atol?: Tensor | Scalar | null | undefined; rtol?: Tensor | Scalar | null | undefined }): Tensor;
+export function linalgPinv(self?: any, rcond?: any, hermitian?: any, _options?: unknown): any {
+  let atol: any;
+  let rtol: any;
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgPinv", last, ["rcond","hermitian","atol","rtol"]);
+    if (rcond === (last as unknown) || rcond === undefined) rcond = last["rcond"] as never;
+    if (hermitian === (last as unknown) || hermitian === undefined) hermitian = last["hermitian"] as never;
+    atol = last["atol"] as never;
+    rtol = last["rtol"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("linalgPinv", arguments.length, 3);
+  if (hermitian === undefined) hermitian = false;
+  $f[0] = $id(self, "linalgPinv", "self");
+  $operandOrNone(1, rcond, "linalgPinv", "rcond");
+  $f[4] = $flag(hermitian, "linalgPinv", "hermitian");
+  $operandOrNone(5, atol, "linalgPinv", "atol");
+  $operandOrNone(8, rtol, "linalgPinv", "rtol");
+  return $one(663);
+}
+
+/** Pseudo-inverses. */
+export function pinverse(self: Tensor, rcond?: number): Tensor;
+export function pinverse(self: Tensor, options?: { rcond?: number | undefined }): Tensor;
+export function pinverse(self?: any, rcond?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("pinverse", last, ["rcond"]);
+    if (rcond === (last as unknown) || rcond === undefined) rcond = last["rcond"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("pinverse", arguments.length, 2);
+  if (rcond === undefined) rcond = 1e-15;
+  $f[0] = $id(self, "pinverse", "self");
+  $f[1] = $float(rcond, "pinverse", "rcond");
+  return $one(664);
+}
+
+/** How many singular values are above a tolerance. */
+export function linalgMatrixRank(self: Tensor, tol?: Tensor | Scalar | null, hermitian?: boolean, options?: { atol?: Tensor | Scalar | null | undefined; rtol?: Tensor | Scalar | null | undefined }): Tensor;
+export function linalgMatrixRank(self: Tensor, options?: { tol?: Tensor | Scalar | null | undefined; hermitian?: boolean | undefined; atol?: Tensor | Scalar | null | undefined; rtol?: Tensor | Scalar | null | undefined }): Tensor;
+export function linalgMatrixRank(self: Tensor, tol: Tensor | Scalar | null | undefined, options?: { hermitian?: boolean | undefined; atol?: Tensor | Scalar | null | undefined; rtol?: Tensor | Scalar | null | undefined }): Tensor;
+export function linalgMatrixRank(self?: any, tol?: any, hermitian?: any, _options?: unknown): any {
+  let atol: any;
+  let rtol: any;
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgMatrixRank", last, ["tol","hermitian","atol","rtol"]);
+    if (tol === (last as unknown) || tol === undefined) tol = last["tol"] as never;
+    if (hermitian === (last as unknown) || hermitian === undefined) hermitian = last["hermitian"] as never;
+    atol = last["atol"] as never;
+    rtol = last["rtol"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("linalgMatrixRank", arguments.length, 3);
+  if (hermitian === undefined) hermitian = false;
+  $f[0] = $id(self, "linalgMatrixRank", "self");
+  $operandOrNone(1, tol, "linalgMatrixRank", "tol");
+  $f[4] = $flag(hermitian, "linalgMatrixRank", "hermitian");
+  $operandOrNone(5, atol, "linalgMatrixRank", "atol");
+  $operandOrNone(8, rtol, "linalgMatrixRank", "rtol");
+  return $one(665);
+}
+
+/** X of least |A X - B|, the shortest where there are several. */
+export function linalgLstsq(self: Tensor, b: Tensor, rcond?: number | null, options?: { driver?: null | "gels" | "gelsy" | "gelsd" | "gelss" | undefined }): Named<"solution" | "residuals" | "rank" | "singularValues">;
+export function linalgLstsq(self: Tensor, options: { b: Tensor | undefined; rcond?: number | null | undefined; driver?: null | "gels" | "gelsy" | "gelsd" | "gelss" | undefined }): Named<"solution" | "residuals" | "rank" | "singularValues">;
+export function linalgLstsq(self: Tensor, b: Tensor, options?: { rcond?: number | null | undefined; driver?: null | "gels" | "gelsy" | "gelsd" | "gelss" | undefined }): Named<"solution" | "residuals" | "rank" | "singularValues">;
+export function linalgLstsq(self?: any, b?: any, rcond?: any, _options?: unknown): any {
+  let driver: any;
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgLstsq", last, ["b","rcond","driver"]);
+    if (b === (last as unknown) || b === undefined) b = last["b"] as never;
+    if (rcond === (last as unknown) || rcond === undefined) rcond = last["rcond"] as never;
+    driver = last["driver"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("linalgLstsq", arguments.length, 3);
+  $f[0] = $id(self, "linalgLstsq", "self");
+  $f[1] = $id(b, "linalgLstsq", "b");
+  $floatOrNone(2, rcond, "linalgLstsq", "rcond");
+  $f[4] = $choice(driver ?? "None", ["None","gels","gelsy","gelsd","gelss"], "linalgLstsq", "driver");
+  return $named(666, ["solution","residuals","rank","singularValues"] as const);
+}
+
+/** Condition numbers. */
+export function _linalgCond(self: Tensor, kind: "number" | "fro" | "nuc" | "none", p: number): Tensor;
+export function _linalgCond(self: Tensor, options: { kind: "number" | "fro" | "nuc" | "none" | undefined; p: number | undefined }): Tensor;
+export function _linalgCond(self: Tensor, kind: "number" | "fro" | "nuc" | "none", options: { p: number | undefined }): Tensor;
+export function _linalgCond(self?: any, kind?: any, p?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_linalgCond", last, ["kind","p"]);
+    if (kind === (last as unknown) || kind === undefined) kind = last["kind"] as never;
+    if (p === (last as unknown) || p === undefined) p = last["p"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("_linalgCond", arguments.length, 3);
+  $f[0] = $id(self, "_linalgCond", "self");
+  $f[1] = $choice(kind, ["number","fro","nuc","none"], "_linalgCond", "kind");
+  $f[2] = $float(p, "_linalgCond", "p");
+  return $one(667);
+}
+
+/** The largest q singular values and vectors, by random projections. */
+export function svdLowrank(A: Tensor, q?: number, niter?: number, M?: Tensor | null): Named<"U" | "S" | "V">;
+export function svdLowrank(options: { A: Tensor | undefined; q?: number | undefined; niter?: number | undefined; M?: Tensor | null | undefined }): Named<"U" | "S" | "V">;
+export function svdLowrank(A: Tensor, options?: { q?: number | undefined; niter?: number | undefined; M?: Tensor | null | undefined }): Named<"U" | "S" | "V">;
+export function svdLowrank(A: Tensor, q: number | undefined, options?: { niter?: number | undefined; M?: Tensor | null | undefined }): Named<"U" | "S" | "V">;
+export function svdLowrank(A: Tensor, q: number | undefined, niter: number | undefined, options?: { M?: Tensor | null | undefined }): Named<"U" | "S" | "V">;
+export function svdLowrank(A?: any, q?: any, niter?: any, M?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("svdLowrank", last, ["q","niter","M"]);
+    if (q === (last as unknown) || q === undefined) q = last["q"] as never;
+    if (niter === (last as unknown) || niter === undefined) niter = last["niter"] as never;
+    if (M === (last as unknown) || M === undefined) M = last["M"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("svdLowrank", arguments.length, 4);
+  if (q === undefined) q = 6;
+  if (niter === undefined) niter = 2;
+  $f[0] = $id(A, "svdLowrank", "A");
+  $f[1] = $int(q, "svdLowrank", "q");
+  $f[2] = $int(niter, "svdLowrank", "niter");
+  $f[3] = $idOrNone(M, "svdLowrank", "M");
+  return $named(668, ["U","S","V"] as const);
+}
+
+/** svd_lowrank of the deviations from the mean row. */
+export function pcaLowrank(A: Tensor, q?: number | null, center?: boolean, niter?: number): Named<"U" | "S" | "V">;
+export function pcaLowrank(options: { A: Tensor | undefined; q?: number | null | undefined; center?: boolean | undefined; niter?: number | undefined }): Named<"U" | "S" | "V">;
+export function pcaLowrank(A: Tensor, options?: { q?: number | null | undefined; center?: boolean | undefined; niter?: number | undefined }): Named<"U" | "S" | "V">;
+export function pcaLowrank(A: Tensor, q: number | null | undefined, options?: { center?: boolean | undefined; niter?: number | undefined }): Named<"U" | "S" | "V">;
+export function pcaLowrank(A: Tensor, q: number | null | undefined, center: boolean | undefined, options?: { niter?: number | undefined }): Named<"U" | "S" | "V">;
+export function pcaLowrank(A?: any, q?: any, center?: any, niter?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("pcaLowrank", last, ["q","center","niter"]);
+    if (q === (last as unknown) || q === undefined) q = last["q"] as never;
+    if (center === (last as unknown) || center === undefined) center = last["center"] as never;
+    if (niter === (last as unknown) || niter === undefined) niter = last["niter"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("pcaLowrank", arguments.length, 4);
+  if (center === undefined) center = true;
+  if (niter === undefined) niter = 2;
+  $f[0] = $id(A, "pcaLowrank", "A");
+  $intOrNone(1, q, "pcaLowrank", "q");
+  $f[3] = $flag(center, "pcaLowrank", "center");
+  $f[4] = $int(niter, "pcaLowrank", "niter");
+  return $named(669, ["U","S","V"] as const);
+}
+
+/** L and D of A = P L D L^T P^T, packed, and pivots. */
+export function linalgLdlFactor(self: Tensor, options?: { hermitian?: boolean | undefined }): Named<"LD" | "pivots">;
+export function linalgLdlFactor(self?: any, _options?: unknown): any {
+  let hermitian: any;
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgLdlFactor", last, ["hermitian"]);
+    hermitian = last["hermitian"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("linalgLdlFactor", arguments.length, 1);
+  if (hermitian === undefined) hermitian = false;
+  $f[0] = $id(self, "linalgLdlFactor", "self");
+  $f[1] = $flag(hermitian, "linalgLdlFactor", "hermitian");
+  return $named(670, ["LD","pivots"] as const);
+}
+
+/** linalg.ldl_factor(), and whether it failed. */
+export function linalgLdlFactorEx(self: Tensor, options?: { hermitian?: boolean | undefined; checkErrors?: boolean | undefined }): Named<"LD" | "pivots" | "info">;
+export function linalgLdlFactorEx(self?: any, _options?: unknown): any {
+  let hermitian: any;
+  let checkErrors: any;
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgLdlFactorEx", last, ["hermitian","checkErrors"]);
+    hermitian = last["hermitian"] as never;
+    checkErrors = last["checkErrors"] as never;
+  }
+  else if (arguments.length > 1) $checkCount("linalgLdlFactorEx", arguments.length, 1);
+  if (hermitian === undefined) hermitian = false;
+  if (checkErrors === undefined) checkErrors = false;
+  $f[0] = $id(self, "linalgLdlFactorEx", "self");
+  $f[1] = $flag(hermitian, "linalgLdlFactorEx", "hermitian");
+  $f[2] = $flag(checkErrors, "linalgLdlFactorEx", "checkErrors");
+  return $named(671, ["LD","pivots","info"] as const);
+}
+
+/** X with A X = B from the factors of linalg.ldl_factor(). */
+export function linalgLdlSolve(LD: Tensor, pivots: Tensor, B: Tensor, options?: { hermitian?: boolean | undefined }): Tensor;
+export function linalgLdlSolve(options: { LD: Tensor | undefined; pivots: Tensor | undefined; B: Tensor | undefined; hermitian?: boolean | undefined }): Tensor;
+export function linalgLdlSolve(LD: Tensor, options: { pivots: Tensor | undefined; B: Tensor | undefined; hermitian?: boolean | undefined }): Tensor;
+export function linalgLdlSolve(LD: Tensor, pivots: Tensor, options: { B: Tensor | undefined; hermitian?: boolean | undefined }): Tensor;
+export function linalgLdlSolve(LD?: any, pivots?: any, B?: any, _options?: unknown): any {
+  let hermitian: any;
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("linalgLdlSolve", last, ["pivots","B","hermitian"]);
+    if (pivots === (last as unknown) || pivots === undefined) pivots = last["pivots"] as never;
+    if (B === (last as unknown) || B === undefined) B = last["B"] as never;
+    hermitian = last["hermitian"] as never;
+  }
+  else if (arguments.length > 3) $checkCount("linalgLdlSolve", arguments.length, 3);
+  if (hermitian === undefined) hermitian = false;
+  $f[0] = $id(LD, "linalgLdlSolve", "LD");
+  $f[1] = $id(pivots, "linalgLdlSolve", "pivots");
+  $f[2] = $id(B, "linalgLdlSolve", "B");
+  $f[3] = $flag(hermitian, "linalgLdlSolve", "hermitian");
+  return $one(672);
+}
+
+/** Frequencies of a signal: the sum of x[j] exp(-2 pi i j k / n) over j. */
+export function fftFft(self: Tensor, n?: number | null, dim?: number, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftFft(self: Tensor, options?: { n?: number | null | undefined; dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftFft(self: Tensor, n: number | null | undefined, options?: { dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftFft(self: Tensor, n: number | null | undefined, dim: number | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftFft(self?: any, n?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftFft", last, ["n","dim","norm"]);
+    if (n === (last as unknown) || n === undefined) n = last["n"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftFft", arguments.length, 4);
+  if (dim === undefined) dim = -1;
+  $f[0] = $id(self, "fftFft", "self");
+  $intOrNone(1, n, "fftFft", "n");
+  $f[3] = $int(dim, "fftFft", "dim");
+  $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftFft", "norm");
+  return $one(673);
+}
+
+/** The inverse of fft. */
+export function fftIfft(self: Tensor, n?: number | null, dim?: number, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftIfft(self: Tensor, options?: { n?: number | null | undefined; dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIfft(self: Tensor, n: number | null | undefined, options?: { dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIfft(self: Tensor, n: number | null | undefined, dim: number | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIfft(self?: any, n?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIfft", last, ["n","dim","norm"]);
+    if (n === (last as unknown) || n === undefined) n = last["n"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftIfft", arguments.length, 4);
+  if (dim === undefined) dim = -1;
+  $f[0] = $id(self, "fftIfft", "self");
+  $intOrNone(1, n, "fftIfft", "n");
+  $f[3] = $int(dim, "fftIfft", "dim");
+  $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIfft", "norm");
+  return $one(674);
+}
+
+/** The first n / 2 + 1 frequencies of a real signal. */
+export function fftRfft(self: Tensor, n?: number | null, dim?: number, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftRfft(self: Tensor, options?: { n?: number | null | undefined; dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftRfft(self: Tensor, n: number | null | undefined, options?: { dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftRfft(self: Tensor, n: number | null | undefined, dim: number | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftRfft(self?: any, n?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftRfft", last, ["n","dim","norm"]);
+    if (n === (last as unknown) || n === undefined) n = last["n"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftRfft", arguments.length, 4);
+  if (dim === undefined) dim = -1;
+  $f[0] = $id(self, "fftRfft", "self");
+  $intOrNone(1, n, "fftRfft", "n");
+  $f[3] = $int(dim, "fftRfft", "dim");
+  $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftRfft", "norm");
+  return $one(675);
+}
+
+/** The real signal of the first n / 2 + 1 frequencies. */
+export function fftIrfft(self: Tensor, n?: number | null, dim?: number, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftIrfft(self: Tensor, options?: { n?: number | null | undefined; dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIrfft(self: Tensor, n: number | null | undefined, options?: { dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIrfft(self: Tensor, n: number | null | undefined, dim: number | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIrfft(self?: any, n?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIrfft", last, ["n","dim","norm"]);
+    if (n === (last as unknown) || n === undefined) n = last["n"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftIrfft", arguments.length, 4);
+  if (dim === undefined) dim = -1;
+  $f[0] = $id(self, "fftIrfft", "self");
+  $intOrNone(1, n, "fftIrfft", "n");
+  $f[3] = $int(dim, "fftIrfft", "dim");
+  $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIrfft", "norm");
+  return $one(676);
+}
+
+/** Real frequencies of the first half of a signal with conjugate symmetry. */
+export function fftHfft(self: Tensor, n?: number | null, dim?: number, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftHfft(self: Tensor, options?: { n?: number | null | undefined; dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftHfft(self: Tensor, n: number | null | undefined, options?: { dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftHfft(self: Tensor, n: number | null | undefined, dim: number | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftHfft(self?: any, n?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftHfft", last, ["n","dim","norm"]);
+    if (n === (last as unknown) || n === undefined) n = last["n"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftHfft", arguments.length, 4);
+  if (dim === undefined) dim = -1;
+  $f[0] = $id(self, "fftHfft", "self");
+  $intOrNone(1, n, "fftHfft", "n");
+  $f[3] = $int(dim, "fftHfft", "dim");
+  $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftHfft", "norm");
+  return $one(677);
+}
+
+/** The inverse of hfft. */
+export function fftIhfft(self: Tensor, n?: number | null, dim?: number, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftIhfft(self: Tensor, options?: { n?: number | null | undefined; dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIhfft(self: Tensor, n: number | null | undefined, options?: { dim?: number | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIhfft(self: Tensor, n: number | null | undefined, dim: number | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIhfft(self?: any, n?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIhfft", last, ["n","dim","norm"]);
+    if (n === (last as unknown) || n === undefined) n = last["n"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftIhfft", arguments.length, 4);
+  if (dim === undefined) dim = -1;
+  $f[0] = $id(self, "fftIhfft", "self");
+  $intOrNone(1, n, "fftIhfft", "n");
+  $f[3] = $int(dim, "fftIhfft", "dim");
+  $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIhfft", "norm");
+  return $one(678);
+}
+
+/** fft over several dims, all unless given. */
+export function fftFftn(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftFftn(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftFftn(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftFftn(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftFftn(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftFftn", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftFftn", arguments.length, 4);
+  $f[0] = $id(self, "fftFftn", "self");
+  let $p = $intsOrNone(1, s, "fftFftn", "s", 1);
+  $p = $intsOrNone($p, dim, "fftFftn", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftFftn", "norm");
+  return $one(679);
+}
+
+/** The inverse of fftn. */
+export function fftIfftn(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftIfftn(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIfftn(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIfftn(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIfftn(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIfftn", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftIfftn", arguments.length, 4);
+  $f[0] = $id(self, "fftIfftn", "self");
+  let $p = $intsOrNone(1, s, "fftIfftn", "s", 1);
+  $p = $intsOrNone($p, dim, "fftIfftn", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIfftn", "norm");
+  return $one(680);
+}
+
+/** fftn of a real signal: half of the last dim. */
+export function fftRfftn(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftRfftn(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftRfftn(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftRfftn(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftRfftn(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftRfftn", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftRfftn", arguments.length, 4);
+  $f[0] = $id(self, "fftRfftn", "self");
+  let $p = $intsOrNone(1, s, "fftRfftn", "s", 1);
+  $p = $intsOrNone($p, dim, "fftRfftn", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftRfftn", "norm");
+  return $one(681);
+}
+
+/** The inverse of rfftn. */
+export function fftIrfftn(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftIrfftn(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIrfftn(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIrfftn(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIrfftn(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIrfftn", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftIrfftn", arguments.length, 4);
+  $f[0] = $id(self, "fftIrfftn", "self");
+  let $p = $intsOrNone(1, s, "fftIrfftn", "s", 1);
+  $p = $intsOrNone($p, dim, "fftIrfftn", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIrfftn", "norm");
+  return $one(682);
+}
+
+/** hfft over several dims. */
+export function fftHfftn(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftHfftn(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftHfftn(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftHfftn(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftHfftn(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftHfftn", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftHfftn", arguments.length, 4);
+  $f[0] = $id(self, "fftHfftn", "self");
+  let $p = $intsOrNone(1, s, "fftHfftn", "s", 1);
+  $p = $intsOrNone($p, dim, "fftHfftn", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftHfftn", "norm");
+  return $one(683);
+}
+
+/** The inverse of hfftn. */
+export function fftIhfftn(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftIhfftn(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIhfftn(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIhfftn(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIhfftn(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIhfftn", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftIhfftn", arguments.length, 4);
+  $f[0] = $id(self, "fftIhfftn", "self");
+  let $p = $intsOrNone(1, s, "fftIhfftn", "s", 1);
+  $p = $intsOrNone($p, dim, "fftIhfftn", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIhfftn", "norm");
+  return $one(684);
+}
+
+/** fft over two dims, the last ones unless given. */
+export function fftFft2(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftFft2(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftFft2(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftFft2(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftFft2(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftFft2", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftFft2", arguments.length, 4);
+  $f[0] = $id(self, "fftFft2", "self");
+  let $p = $intsOrNone(1, s, "fftFft2", "s", 1);
+  $p = $intsOrNone($p, dim, "fftFft2", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftFft2", "norm");
+  return $one(685);
+}
+
+/** The inverse of fft2. */
+export function fftIfft2(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftIfft2(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIfft2(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIfft2(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIfft2(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIfft2", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftIfft2", arguments.length, 4);
+  $f[0] = $id(self, "fftIfft2", "self");
+  let $p = $intsOrNone(1, s, "fftIfft2", "s", 1);
+  $p = $intsOrNone($p, dim, "fftIfft2", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIfft2", "norm");
+  return $one(686);
+}
+
+/** rfft over two dims: half of the last one. */
+export function fftRfft2(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftRfft2(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftRfft2(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftRfft2(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftRfft2(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftRfft2", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftRfft2", arguments.length, 4);
+  $f[0] = $id(self, "fftRfft2", "self");
+  let $p = $intsOrNone(1, s, "fftRfft2", "s", 1);
+  $p = $intsOrNone($p, dim, "fftRfft2", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftRfft2", "norm");
+  return $one(687);
+}
+
+/** The inverse of rfft2. */
+export function fftIrfft2(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftIrfft2(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIrfft2(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIrfft2(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIrfft2(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIrfft2", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftIrfft2", arguments.length, 4);
+  $f[0] = $id(self, "fftIrfft2", "self");
+  let $p = $intsOrNone(1, s, "fftIrfft2", "s", 1);
+  $p = $intsOrNone($p, dim, "fftIrfft2", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIrfft2", "norm");
+  return $one(688);
+}
+
+/** hfft over two dims. */
+export function fftHfft2(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftHfft2(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftHfft2(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftHfft2(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftHfft2(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftHfft2", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftHfft2", arguments.length, 4);
+  $f[0] = $id(self, "fftHfft2", "self");
+  let $p = $intsOrNone(1, s, "fftHfft2", "s", 1);
+  $p = $intsOrNone($p, dim, "fftHfft2", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftHfft2", "norm");
+  return $one(689);
+}
+
+/** The inverse of hfft2. */
+export function fftIhfft2(self: Tensor, s?: number | readonly number[] | null, dim?: number | readonly number[] | null, norm?: null | "backward" | "ortho" | "forward"): Tensor;
+export function fftIhfft2(self: Tensor, options?: { s?: number | readonly number[] | null | undefined; dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIhfft2(self: Tensor, s: number | readonly number[] | null | undefined, options?: { dim?: number | readonly number[] | null | undefined; norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIhfft2(self: Tensor, s: number | readonly number[] | null | undefined, dim: number | readonly number[] | null | undefined, options?: { norm?: null | "backward" | "ortho" | "forward" | undefined }): Tensor;
+export function fftIhfft2(self?: any, s?: any, dim?: any, norm?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIhfft2", last, ["s","dim","norm"]);
+    if (s === (last as unknown) || s === undefined) s = last["s"] as never;
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+    if (norm === (last as unknown) || norm === undefined) norm = last["norm"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("fftIhfft2", arguments.length, 4);
+  $f[0] = $id(self, "fftIhfft2", "self");
+  let $p = $intsOrNone(1, s, "fftIhfft2", "s", 1);
+  $p = $intsOrNone($p, dim, "fftIhfft2", "dim", 1);
+  $need($p, 64);
+  $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIhfft2", "norm");
+  return $one(690);
+}
+
+/** Moves frequency 0 to the middle of each dim. */
+export function fftFftshift(self: Tensor, dim?: number | readonly number[] | null): Tensor;
+export function fftFftshift(self: Tensor, options?: { dim?: number | readonly number[] | null | undefined }): Tensor;
+export function fftFftshift(self?: any, dim?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftFftshift", last, ["dim"]);
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("fftFftshift", arguments.length, 2);
+  $f[0] = $id(self, "fftFftshift", "self");
+  $intsOrNone(1, dim, "fftFftshift", "dim", 1);
+  return $one(691);
+}
+
+/** The inverse of fftshift. */
+export function fftIfftshift(self: Tensor, dim?: number | readonly number[] | null): Tensor;
+export function fftIfftshift(self: Tensor, options?: { dim?: number | readonly number[] | null | undefined }): Tensor;
+export function fftIfftshift(self?: any, dim?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftIfftshift", last, ["dim"]);
+    if (dim === (last as unknown) || dim === undefined) dim = last["dim"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("fftIfftshift", arguments.length, 2);
+  $f[0] = $id(self, "fftIfftshift", "self");
+  $intsOrNone(1, dim, "fftIfftshift", "dim", 1);
+  return $one(692);
+}
+
+/** The frequencies of fft in cycles per unit. */
+export function fftFftfreq(n: number, d?: number, options?: { dtype?: DType | null | undefined; device?: DeviceLike | null | undefined; requiresGrad?: boolean | undefined }): Tensor;
+export function fftFftfreq(options: { n: number | undefined; d?: number | undefined; dtype?: DType | null | undefined; device?: DeviceLike | null | undefined; requiresGrad?: boolean | undefined }): Tensor;
+export function fftFftfreq(n: number, options?: { d?: number | undefined; dtype?: DType | null | undefined; device?: DeviceLike | null | undefined; requiresGrad?: boolean | undefined }): Tensor;
+export function fftFftfreq(n?: any, d?: any, _options?: unknown): any {
+  let dtype: any;
+  let device: any;
+  let requiresGrad: any;
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftFftfreq", last, ["n","d","dtype","device","requiresGrad"]);
+    if (n === (last as unknown) || n === undefined) n = last["n"] as never;
+    if (d === (last as unknown) || d === undefined) d = last["d"] as never;
+    dtype = last["dtype"] as never;
+    device = last["device"] as never;
+    requiresGrad = last["requiresGrad"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("fftFftfreq", arguments.length, 2);
+  if (d === undefined) d = 1.0;
+  if (requiresGrad === undefined) requiresGrad = false;
+  $f[0] = $int(n, "fftFftfreq", "n");
+  $f[1] = $float(d, "fftFftfreq", "d");
+  $f[2] = $dtypeOrNone(dtype, "fftFftfreq", "dtype");
+  $f[3] = $deviceOrNone(device);
+  $f[4] = $flag(requiresGrad, "fftFftfreq", "requiresGrad");
+  return $one(693);
+}
+
+/** The frequencies of rfft in cycles per unit. */
+export function fftRfftfreq(n: number, d?: number, options?: { dtype?: DType | null | undefined; device?: DeviceLike | null | undefined; requiresGrad?: boolean | undefined }): Tensor;
+export function fftRfftfreq(options: { n: number | undefined; d?: number | undefined; dtype?: DType | null | undefined; device?: DeviceLike | null | undefined; requiresGrad?: boolean | undefined }): Tensor;
+export function fftRfftfreq(n: number, options?: { d?: number | undefined; dtype?: DType | null | undefined; device?: DeviceLike | null | undefined; requiresGrad?: boolean | undefined }): Tensor;
+export function fftRfftfreq(n?: any, d?: any, _options?: unknown): any {
+  let dtype: any;
+  let device: any;
+  let requiresGrad: any;
+  const last = arguments.length > 0 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fftRfftfreq", last, ["n","d","dtype","device","requiresGrad"]);
+    if (n === (last as unknown) || n === undefined) n = last["n"] as never;
+    if (d === (last as unknown) || d === undefined) d = last["d"] as never;
+    dtype = last["dtype"] as never;
+    device = last["device"] as never;
+    requiresGrad = last["requiresGrad"] as never;
+  }
+  else if (arguments.length > 2) $checkCount("fftRfftfreq", arguments.length, 2);
+  if (d === undefined) d = 1.0;
+  if (requiresGrad === undefined) requiresGrad = false;
+  $f[0] = $int(n, "fftRfftfreq", "n");
+  $f[1] = $float(d, "fftRfftfreq", "d");
+  $f[2] = $dtypeOrNone(dtype, "fftRfftfreq", "dtype");
+  $f[3] = $deviceOrNone(device);
+  $f[4] = $flag(requiresGrad, "fftRfftfreq", "requiresGrad");
+  return $one(694);
+}
+
+/** Spectra [N, T] of the windows of a signal. */
+export function stft(self: Tensor, nFft: number, hopLength?: number | null, winLength?: number | null, window?: Tensor | null, center?: boolean, padMode?: "constant" | "reflect" | "replicate" | "circular", normalized?: boolean, onesided?: boolean | null, returnComplex?: boolean | null): Tensor;
+export function stft(self: Tensor, options: { nFft: number | undefined; hopLength?: number | null | undefined; winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+export function stft(self: Tensor, nFft: number, options?: { hopLength?: number | null | undefined; winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+export function stft(self: Tensor, nFft: number, hopLength: number | null | undefined, options?: { winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+export function stft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, options?: { window?: Tensor | null | undefined; center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+export function stft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, options?: { center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+export function stft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, options?: { padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+export function stft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, padMode: "constant" | "reflect" | "replicate" | "circular" | undefined, options?: { normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+export function stft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, padMode: "constant" | "reflect" | "replicate" | "circular" | undefined, normalized: boolean | undefined, options?: { onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+export function stft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, padMode: "constant" | "reflect" | "replicate" | "circular" | undefined, normalized: boolean | undefined, onesided: boolean | null | undefined, options?: { returnComplex?: boolean | null | undefined }): Tensor;
+export function stft(self?: any, nFft?: any, hopLength?: any, winLength?: any, window?: any, center?: any, padMode?: any, normalized?: any, onesided?: any, returnComplex?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("stft", last, ["nFft","hopLength","winLength","window","center","padMode","normalized","onesided","returnComplex"]);
+    if (nFft === (last as unknown) || nFft === undefined) nFft = last["nFft"] as never;
+    if (hopLength === (last as unknown) || hopLength === undefined) hopLength = last["hopLength"] as never;
+    if (winLength === (last as unknown) || winLength === undefined) winLength = last["winLength"] as never;
+    if (window === (last as unknown) || window === undefined) window = last["window"] as never;
+    if (center === (last as unknown) || center === undefined) center = last["center"] as never;
+    if (padMode === (last as unknown) || padMode === undefined) padMode = last["padMode"] as never;
+    if (normalized === (last as unknown) || normalized === undefined) normalized = last["normalized"] as never;
+    if (onesided === (last as unknown) || onesided === undefined) onesided = last["onesided"] as never;
+    if (returnComplex === (last as unknown) || returnComplex === undefined) returnComplex = last["returnComplex"] as never;
+  }
+  else if (arguments.length > 10) $checkCount("stft", arguments.length, 10);
+  if (center === undefined) center = true;
+  if (padMode === undefined) padMode = "reflect";
+  if (normalized === undefined) normalized = false;
+  $f[0] = $id(self, "stft", "self");
+  $f[1] = $int(nFft, "stft", "nFft");
+  $intOrNone(2, hopLength, "stft", "hopLength");
+  $intOrNone(4, winLength, "stft", "winLength");
+  $f[6] = $idOrNone(window, "stft", "window");
+  $f[7] = $flag(center, "stft", "center");
+  $f[8] = $choice(padMode, ["constant","reflect","replicate","circular"], "stft", "padMode");
+  $f[9] = $flag(normalized, "stft", "normalized");
+  $f[10] = $flagOrNone(onesided, "stft", "onesided");
+  $f[11] = $flagOrNone(returnComplex, "stft", "returnComplex");
+  return $one(695);
+}
+
+/** The signal with given spectra, by least squares. */
+export function istft(self: Tensor, nFft: number, hopLength?: number | null, winLength?: number | null, window?: Tensor | null, center?: boolean, normalized?: boolean, onesided?: boolean | null, length?: number | null, returnComplex?: boolean): Tensor;
+export function istft(self: Tensor, options: { nFft: number | undefined; hopLength?: number | null | undefined; winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+export function istft(self: Tensor, nFft: number, options?: { hopLength?: number | null | undefined; winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+export function istft(self: Tensor, nFft: number, hopLength: number | null | undefined, options?: { winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+export function istft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, options?: { window?: Tensor | null | undefined; center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+export function istft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, options?: { center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+export function istft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, options?: { normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+export function istft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, normalized: boolean | undefined, options?: { onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+export function istft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, normalized: boolean | undefined, onesided: boolean | null | undefined, options?: { length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+export function istft(self: Tensor, nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, normalized: boolean | undefined, onesided: boolean | null | undefined, length: number | null | undefined, options?: { returnComplex?: boolean | undefined }): Tensor;
+export function istft(self?: any, nFft?: any, hopLength?: any, winLength?: any, window?: any, center?: any, normalized?: any, onesided?: any, length?: any, returnComplex?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("istft", last, ["nFft","hopLength","winLength","window","center","normalized","onesided","length","returnComplex"]);
+    if (nFft === (last as unknown) || nFft === undefined) nFft = last["nFft"] as never;
+    if (hopLength === (last as unknown) || hopLength === undefined) hopLength = last["hopLength"] as never;
+    if (winLength === (last as unknown) || winLength === undefined) winLength = last["winLength"] as never;
+    if (window === (last as unknown) || window === undefined) window = last["window"] as never;
+    if (center === (last as unknown) || center === undefined) center = last["center"] as never;
+    if (normalized === (last as unknown) || normalized === undefined) normalized = last["normalized"] as never;
+    if (onesided === (last as unknown) || onesided === undefined) onesided = last["onesided"] as never;
+    if (length === (last as unknown) || length === undefined) length = last["length"] as never;
+    if (returnComplex === (last as unknown) || returnComplex === undefined) returnComplex = last["returnComplex"] as never;
+  }
+  else if (arguments.length > 10) $checkCount("istft", arguments.length, 10);
+  if (center === undefined) center = true;
+  if (normalized === undefined) normalized = false;
+  if (returnComplex === undefined) returnComplex = false;
+  $f[0] = $id(self, "istft", "self");
+  $f[1] = $int(nFft, "istft", "nFft");
+  $intOrNone(2, hopLength, "istft", "hopLength");
+  $intOrNone(4, winLength, "istft", "winLength");
+  $f[6] = $idOrNone(window, "istft", "window");
+  $f[7] = $flag(center, "istft", "center");
+  $f[8] = $flag(normalized, "istft", "normalized");
+  $f[9] = $flagOrNone(onesided, "istft", "onesided");
+  $intOrNone(10, length, "istft", "length");
+  $f[12] = $flag(returnComplex, "istft", "returnComplex");
+  return $one(696);
+}
+
 /** Sums of products by labelled dims. */
 export function _einsum(equation: string, operands: readonly Tensor[]): Tensor;
 export function _einsum(options: { equation: string | undefined; operands: readonly Tensor[] | undefined }): Tensor;
@@ -9778,7 +10660,7 @@ export function _einsum(equation?: any, operands?: any): any {
   else if (arguments.length > 2) $checkCount("_einsum", arguments.length, 2);
   let $p = $text(0, equation, "_einsum", "equation");
   $tensors($p, operands, "_einsum", "operands");
-  return $one(656);
+  return $one(697);
 }
 
 /** Convolution of [N, C, L] by a weight [out, C / groups, k]. */
@@ -9813,7 +10695,7 @@ export function conv1d(input?: any, weight?: any, bias?: any, stride?: any, padd
   $p = $ints($p, dilation, "conv1d", "dilation", 1);
   $need($p, 64);
   $f[$p] = $int(groups, "conv1d", "groups");
-  return $one(657);
+  return $one(698);
 }
 
 /** Convolution of [N, C, H, W] by a weight [out, C / groups, kh, kw]. */
@@ -9848,7 +10730,7 @@ export function conv2d(input?: any, weight?: any, bias?: any, stride?: any, padd
   $p = $ints($p, dilation, "conv2d", "dilation", 2);
   $need($p, 64);
   $f[$p] = $int(groups, "conv2d", "groups");
-  return $one(658);
+  return $one(699);
 }
 
 /** Convolution of [N, C, D, H, W]. */
@@ -9883,7 +10765,7 @@ export function conv3d(input?: any, weight?: any, bias?: any, stride?: any, padd
   $p = $ints($p, dilation, "conv3d", "dilation", 3);
   $need($p, 64);
   $f[$p] = $int(groups, "conv3d", "groups");
-  return $one(659);
+  return $one(700);
 }
 
 /** Convolution with padding given by name. */
@@ -9920,7 +10802,7 @@ export function _convPadded(rank?: any, input?: any, weight?: any, bias?: any, s
   $p = $ints($p + 1, dilation, "_convPadded", "dilation", 1);
   $need($p, 64);
   $f[$p] = $int(groups, "_convPadded", "groups");
-  return $one(660);
+  return $one(701);
 }
 
 /** The gradient of conv1d as an operator. */
@@ -9959,7 +10841,7 @@ export function convTranspose1d(input?: any, weight?: any, bias?: any, stride?: 
   $need($p, 64);
   $f[$p] = $int(groups, "convTranspose1d", "groups");
   $ints($p + 1, dilation, "convTranspose1d", "dilation", 1);
-  return $one(661);
+  return $one(702);
 }
 
 /** The gradient of conv2d as an operator. */
@@ -9998,7 +10880,7 @@ export function convTranspose2d(input?: any, weight?: any, bias?: any, stride?: 
   $need($p, 64);
   $f[$p] = $int(groups, "convTranspose2d", "groups");
   $ints($p + 1, dilation, "convTranspose2d", "dilation", 2);
-  return $one(662);
+  return $one(703);
 }
 
 /** The gradient of conv3d as an operator. */
@@ -10037,7 +10919,7 @@ export function convTranspose3d(input?: any, weight?: any, bias?: any, stride?: 
   $need($p, 64);
   $f[$p] = $int(groups, "convTranspose3d", "groups");
   $ints($p + 1, dilation, "convTranspose3d", "dilation", 3);
-  return $one(663);
+  return $one(704);
 }
 
 /** Maxima of windows of [N, C, L], and where they are. */
@@ -10068,7 +10950,7 @@ export function maxPool1dWithIndices(self?: any, kernelSize?: any, stride?: any,
   $p = $ints($p, dilation, "maxPool1dWithIndices", "dilation", 1);
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool1dWithIndices", "ceilMode");
-  return $named(664, ["output","indices"] as const);
+  return $named(705, ["output","indices"] as const);
 }
 
 /** Maxima of windows of [N, C, H, W], and where they are. */
@@ -10099,7 +10981,7 @@ export function maxPool2dWithIndices(self?: any, kernelSize?: any, stride?: any,
   $p = $ints($p, dilation, "maxPool2dWithIndices", "dilation", 2);
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool2dWithIndices", "ceilMode");
-  return $named(665, ["output","indices"] as const);
+  return $named(706, ["output","indices"] as const);
 }
 
 /** Maxima of windows of [N, C, D, H, W], and where they are. */
@@ -10130,7 +11012,7 @@ export function maxPool3dWithIndices(self?: any, kernelSize?: any, stride?: any,
   $p = $ints($p, dilation, "maxPool3dWithIndices", "dilation", 3);
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool3dWithIndices", "ceilMode");
-  return $named(666, ["output","indices"] as const);
+  return $named(707, ["output","indices"] as const);
 }
 
 /** The gradient of max_pool2d. */
@@ -10165,7 +11047,7 @@ export function maxPool2dWithIndicesBackward(gradOutput?: any, self?: any, kerne
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool2dWithIndicesBackward", "ceilMode");
   $f[$p + 1] = $id(indices, "maxPool2dWithIndicesBackward", "indices");
-  return $one(667);
+  return $one(708);
 }
 
 /** Means of windows of [N, C, L]. */
@@ -10196,7 +11078,7 @@ export function avgPool1d(self?: any, kernelSize?: any, stride?: any, padding?: 
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "avgPool1d", "ceilMode");
   $f[$p + 1] = $flag(countIncludePad, "avgPool1d", "countIncludePad");
-  return $one(668);
+  return $one(709);
 }
 
 /** Means of windows of [N, C, H, W]. */
@@ -10230,7 +11112,7 @@ export function avgPool2d(self?: any, kernelSize?: any, stride?: any, padding?: 
   $f[$p] = $flag(ceilMode, "avgPool2d", "ceilMode");
   $f[$p + 1] = $flag(countIncludePad, "avgPool2d", "countIncludePad");
   $intOrNone($p + 2, divisorOverride, "avgPool2d", "divisorOverride");
-  return $one(669);
+  return $one(710);
 }
 
 /** Means of windows of [N, C, D, H, W]. */
@@ -10264,7 +11146,7 @@ export function avgPool3d(self?: any, kernelSize?: any, stride?: any, padding?: 
   $f[$p] = $flag(ceilMode, "avgPool3d", "ceilMode");
   $f[$p + 1] = $flag(countIncludePad, "avgPool3d", "countIncludePad");
   $intOrNone($p + 2, divisorOverride, "avgPool3d", "divisorOverride");
-  return $one(670);
+  return $one(711);
 }
 
 /** Means of output_size parts of [N, C, L]. */
@@ -10279,7 +11161,7 @@ export function _adaptiveAvgPool1d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveAvgPool1d", "self");
   $ints(1, outputSize, "_adaptiveAvgPool1d", "outputSize", 1);
-  return $one(671);
+  return $one(712);
 }
 
 /** Means of output_size parts of [N, C, H, W]. */
@@ -10294,7 +11176,7 @@ export function _adaptiveAvgPool2d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveAvgPool2d", "self");
   $ints(1, outputSize, "_adaptiveAvgPool2d", "outputSize", 2);
-  return $one(672);
+  return $one(713);
 }
 
 /** Means of output_size parts of [N, C, D, H, W]. */
@@ -10309,7 +11191,7 @@ export function _adaptiveAvgPool3d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveAvgPool3d", "self");
   $ints(1, outputSize, "_adaptiveAvgPool3d", "outputSize", 3);
-  return $one(673);
+  return $one(714);
 }
 
 /** Maxima of output_size parts, and where they are. */
@@ -10324,7 +11206,7 @@ export function _adaptiveMaxPool1d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveMaxPool1d", "self");
   $ints(1, outputSize, "_adaptiveMaxPool1d", "outputSize", 1);
-  return $named(674, ["output","indices"] as const);
+  return $named(715, ["output","indices"] as const);
 }
 
 /** Maxima of output_size parts, and where they are. */
@@ -10339,7 +11221,7 @@ export function _adaptiveMaxPool2d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveMaxPool2d", "self");
   $ints(1, outputSize, "_adaptiveMaxPool2d", "outputSize", 2);
-  return $named(675, ["output","indices"] as const);
+  return $named(716, ["output","indices"] as const);
 }
 
 /** Maxima of output_size parts, and where they are. */
@@ -10354,7 +11236,7 @@ export function _adaptiveMaxPool3d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveMaxPool3d", "self");
   $ints(1, outputSize, "_adaptiveMaxPool3d", "outputSize", 3);
-  return $named(676, ["output","indices"] as const);
+  return $named(717, ["output","indices"] as const);
 }
 
 /** Maxima of [N, C, L] put back, zeros between. */
@@ -10382,7 +11264,7 @@ export function maxUnpool1d(self?: any, indices?: any, kernelSize?: any, stride?
   $p = $intsOrNone($p, stride, "maxUnpool1d", "stride", 1);
   $p = $ints($p, padding, "maxUnpool1d", "padding", 1);
   $intsOrNone($p, outputSize, "maxUnpool1d", "outputSize", 1);
-  return $one(677);
+  return $one(718);
 }
 
 /** Maxima of [N, C, H, W] put back, zeros between. */
@@ -10410,7 +11292,7 @@ export function maxUnpool2d(self?: any, indices?: any, kernelSize?: any, stride?
   $p = $intsOrNone($p, stride, "maxUnpool2d", "stride", 2);
   $p = $ints($p, padding, "maxUnpool2d", "padding", 2);
   $intsOrNone($p, outputSize, "maxUnpool2d", "outputSize", 2);
-  return $one(678);
+  return $one(719);
 }
 
 /** Maxima of [N, C, D, H, W] put back, zeros between. */
@@ -10438,7 +11320,51 @@ export function maxUnpool3d(self?: any, indices?: any, kernelSize?: any, stride?
   $p = $intsOrNone($p, stride, "maxUnpool3d", "stride", 3);
   $p = $ints($p, padding, "maxUnpool3d", "padding", 3);
   $intsOrNone($p, outputSize, "maxUnpool3d", "outputSize", 3);
-  return $one(679);
+  return $one(720);
+}
+
+/** Maxima of windows of random steps over [N, C, H, W]. */
+export function _fractionalMaxPool2d(self: Tensor, kernelSize: number | readonly number[], outputSize: number | readonly number[], randomSamples: Tensor): Named<"output" | "indices">;
+export function _fractionalMaxPool2d(self: Tensor, options: { kernelSize: number | readonly number[] | undefined; outputSize: number | readonly number[] | undefined; randomSamples: Tensor | undefined }): Named<"output" | "indices">;
+export function _fractionalMaxPool2d(self: Tensor, kernelSize: number | readonly number[], options: { outputSize: number | readonly number[] | undefined; randomSamples: Tensor | undefined }): Named<"output" | "indices">;
+export function _fractionalMaxPool2d(self: Tensor, kernelSize: number | readonly number[], outputSize: number | readonly number[], options: { randomSamples: Tensor | undefined }): Named<"output" | "indices">;
+export function _fractionalMaxPool2d(self?: any, kernelSize?: any, outputSize?: any, randomSamples?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_fractionalMaxPool2d", last, ["kernelSize","outputSize","randomSamples"]);
+    if (kernelSize === (last as unknown) || kernelSize === undefined) kernelSize = last["kernelSize"] as never;
+    if (outputSize === (last as unknown) || outputSize === undefined) outputSize = last["outputSize"] as never;
+    if (randomSamples === (last as unknown) || randomSamples === undefined) randomSamples = last["randomSamples"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("_fractionalMaxPool2d", arguments.length, 4);
+  $f[0] = $id(self, "_fractionalMaxPool2d", "self");
+  let $p = $ints(1, kernelSize, "_fractionalMaxPool2d", "kernelSize", 2);
+  $p = $ints($p, outputSize, "_fractionalMaxPool2d", "outputSize", 2);
+  $need($p, 64);
+  $f[$p] = $id(randomSamples, "_fractionalMaxPool2d", "randomSamples");
+  return $named(721, ["output","indices"] as const);
+}
+
+/** Maxima of windows of random steps over [N, C, D, H, W]. */
+export function _fractionalMaxPool3d(self: Tensor, kernelSize: number | readonly number[], outputSize: number | readonly number[], randomSamples: Tensor): Named<"output" | "indices">;
+export function _fractionalMaxPool3d(self: Tensor, options: { kernelSize: number | readonly number[] | undefined; outputSize: number | readonly number[] | undefined; randomSamples: Tensor | undefined }): Named<"output" | "indices">;
+export function _fractionalMaxPool3d(self: Tensor, kernelSize: number | readonly number[], options: { outputSize: number | readonly number[] | undefined; randomSamples: Tensor | undefined }): Named<"output" | "indices">;
+export function _fractionalMaxPool3d(self: Tensor, kernelSize: number | readonly number[], outputSize: number | readonly number[], options: { randomSamples: Tensor | undefined }): Named<"output" | "indices">;
+export function _fractionalMaxPool3d(self?: any, kernelSize?: any, outputSize?: any, randomSamples?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("_fractionalMaxPool3d", last, ["kernelSize","outputSize","randomSamples"]);
+    if (kernelSize === (last as unknown) || kernelSize === undefined) kernelSize = last["kernelSize"] as never;
+    if (outputSize === (last as unknown) || outputSize === undefined) outputSize = last["outputSize"] as never;
+    if (randomSamples === (last as unknown) || randomSamples === undefined) randomSamples = last["randomSamples"] as never;
+  }
+  else if (arguments.length > 4) $checkCount("_fractionalMaxPool3d", arguments.length, 4);
+  $f[0] = $id(self, "_fractionalMaxPool3d", "self");
+  let $p = $ints(1, kernelSize, "_fractionalMaxPool3d", "kernelSize", 3);
+  $p = $ints($p, outputSize, "_fractionalMaxPool3d", "outputSize", 3);
+  $need($p, 64);
+  $f[$p] = $id(randomSamples, "_fractionalMaxPool3d", "randomSamples");
+  return $named(722, ["output","indices"] as const);
 }
 
 /** Columns of the windows of images. */
@@ -10465,7 +11391,7 @@ export function im2col(self?: any, kernelSize?: any, dilation?: any, padding?: a
   $p = $ints($p, dilation, "im2col", "dilation", 2);
   $p = $ints($p, padding, "im2col", "padding", 2);
   $ints($p, stride, "im2col", "stride", 2);
-  return $one(680);
+  return $one(723);
 }
 
 /** Images from columns of windows, summed where they overlap. */
@@ -10495,7 +11421,7 @@ export function col2im(self?: any, outputSize?: any, kernelSize?: any, dilation?
   $p = $ints($p, dilation, "col2im", "dilation", 2);
   $p = $ints($p, padding, "col2im", "padding", 2);
   $ints($p, stride, "col2im", "stride", 2);
-  return $one(681);
+  return $one(724);
 }
 
 /** The rows of a dim that a 1-d index names. */
@@ -10513,7 +11439,7 @@ export function indexSelect(self?: any, dim?: any, index?: any): any {
   $f[0] = $id(self, "indexSelect", "self");
   $f[1] = $int(dim, "indexSelect", "dim");
   $f[2] = $id(index, "indexSelect", "index");
-  return $one(682);
+  return $one(725);
 }
 
 /** Adds alpha times the rows of `source` to the indexed rows. */
@@ -10538,7 +11464,7 @@ export function indexAdd(self?: any, dim?: any, index?: any, source?: any, _opti
   $f[2] = $id(index, "indexAdd", "index");
   $f[3] = $id(source, "indexAdd", "source");
   $scalar(4, alpha, "indexAdd", "alpha");
-  return $one(683);
+  return $one(726);
 }
 
 /** index_add() in place. */
@@ -10563,7 +11489,7 @@ export function indexAdd_(self?: any, dim?: any, index?: any, source?: any, _opt
   $f[2] = $id(index, "indexAdd_", "index");
   $f[3] = $id(source, "indexAdd_", "source");
   $scalar(4, alpha, "indexAdd_", "alpha");
-  $none(684);
+  $none(727);
   return self;
 }
 
@@ -10585,7 +11511,7 @@ export function indexCopy(self?: any, dim?: any, index?: any, source?: any): any
   $f[1] = $int(dim, "indexCopy", "dim");
   $f[2] = $id(index, "indexCopy", "index");
   $f[3] = $id(source, "indexCopy", "source");
-  return $one(685);
+  return $one(728);
 }
 
 /** index_copy() in place. */
@@ -10606,7 +11532,7 @@ export function indexCopy_(self?: any, dim?: any, index?: any, source?: any): an
   $f[1] = $int(dim, "indexCopy_", "dim");
   $f[2] = $id(index, "indexCopy_", "index");
   $f[3] = $id(source, "indexCopy_", "source");
-  $none(686);
+  $none(729);
   return self;
 }
 
@@ -10629,7 +11555,7 @@ export function indexFill(self?: any, dim?: any, index?: any, value?: any): any 
   $f[1] = $int(dim, "indexFill", "dim");
   $f[2] = $id(index, "indexFill", "index");
   $operand(3, value, "indexFill", "value");
-  return $one(687);
+  return $one(730);
 }
 
 /** index_fill() in place. */
@@ -10651,7 +11577,7 @@ export function indexFill_(self?: any, dim?: any, index?: any, value?: any): any
   $f[1] = $int(dim, "indexFill_", "dim");
   $f[2] = $id(index, "indexFill_", "index");
   $operand(3, value, "indexFill_", "value");
-  $none(688);
+  $none(731);
   return self;
 }
 
@@ -10667,7 +11593,7 @@ export function take(self?: any, index?: any): any {
   else if (arguments.length > 2) $checkCount("take", arguments.length, 2);
   $f[0] = $id(self, "take", "self");
   $f[1] = $id(index, "take", "index");
-  return $one(689);
+  return $one(732);
 }
 
 /** Writes elements by their number in row-major order. */
@@ -10689,7 +11615,7 @@ export function put(self?: any, index?: any, source?: any, accumulate?: any): an
   $f[1] = $id(index, "put", "index");
   $f[2] = $id(source, "put", "source");
   $f[3] = $flag(accumulate, "put", "accumulate");
-  return $one(690);
+  return $one(733);
 }
 
 /** put() in place. */
@@ -10711,7 +11637,7 @@ export function put_(self?: any, index?: any, source?: any, accumulate?: any): a
   $f[1] = $id(index, "put_", "index");
   $f[2] = $id(source, "put_", "source");
   $f[3] = $flag(accumulate, "put_", "accumulate");
-  $none(691);
+  $none(734);
   return self;
 }
 
@@ -10733,7 +11659,7 @@ export function _where(condition?: any, input?: any, other?: any): any {
   $f[0] = $id(condition, "_where", "condition");
   $operand(1, input, "_where", "input");
   $operand(4, other, "_where", "other");
-  return $one(692);
+  return $one(735);
 }
 
 /** `value` where the mask holds, else the tensor. */
@@ -10752,7 +11678,7 @@ export function maskedFill(self?: any, mask?: any, value?: any): any {
   $f[0] = $id(self, "maskedFill", "self");
   $f[1] = $id(mask, "maskedFill", "mask");
   $operand(2, value, "maskedFill", "value");
-  return $one(693);
+  return $one(736);
 }
 
 /** masked_fill() in place. */
@@ -10771,7 +11697,7 @@ export function maskedFill_(self?: any, mask?: any, value?: any): any {
   $f[0] = $id(self, "maskedFill_", "self");
   $f[1] = $id(mask, "maskedFill_", "mask");
   $operand(2, value, "maskedFill_", "value");
-  $none(694);
+  $none(737);
   return self;
 }
 
@@ -10787,7 +11713,7 @@ export function maskedSelect(self?: any, mask?: any): any {
   else if (arguments.length > 2) $checkCount("maskedSelect", arguments.length, 2);
   $f[0] = $id(self, "maskedSelect", "self");
   $f[1] = $id(mask, "maskedSelect", "mask");
-  return $one(695);
+  return $one(738);
 }
 
 /** Elements of `source`, in order, where the mask holds. */
@@ -10805,7 +11731,7 @@ export function maskedScatter(self?: any, mask?: any, source?: any): any {
   $f[0] = $id(self, "maskedScatter", "self");
   $f[1] = $id(mask, "maskedScatter", "mask");
   $f[2] = $id(source, "maskedScatter", "source");
-  return $one(696);
+  return $one(739);
 }
 
 /** masked_scatter() in place. */
@@ -10823,7 +11749,7 @@ export function maskedScatter_(self?: any, mask?: any, source?: any): any {
   $f[0] = $id(self, "maskedScatter_", "self");
   $f[1] = $id(mask, "maskedScatter_", "mask");
   $f[2] = $id(source, "maskedScatter_", "source");
-  $none(697);
+  $none(740);
   return self;
 }
 
@@ -10846,7 +11772,7 @@ export function gather(self?: any, dim?: any, index?: any, _options?: unknown): 
   $f[1] = $int(dim, "gather", "dim");
   $f[2] = $id(index, "gather", "index");
   $f[3] = $flag(sparseGrad, "gather", "sparseGrad");
-  return $one(698);
+  return $one(741);
 }
 
 /** gather() with broadcasting; flat without a dim. */
@@ -10864,7 +11790,7 @@ export function takeAlongDim(self?: any, indices?: any, dim?: any): any {
   $f[0] = $id(self, "takeAlongDim", "self");
   $f[1] = $id(indices, "takeAlongDim", "indices");
   $intOrNone(2, dim, "takeAlongDim", "dim");
-  return $one(699);
+  return $one(742);
 }
 
 /** Writes elements of `src`, or one number, along a dim. */
@@ -10890,7 +11816,7 @@ export function scatter(self?: any, dim?: any, index?: any, src?: any, _options?
   $f[2] = $id(index, "scatter", "index");
   $operand(3, src, "scatter", "src");
   $f[6] = $choice(reduce, ["none","add","multiply"], "scatter", "reduce");
-  return $one(700);
+  return $one(743);
 }
 
 /** scatter() in place. */
@@ -10916,7 +11842,7 @@ export function scatter_(self?: any, dim?: any, index?: any, src?: any, _options
   $f[2] = $id(index, "scatter_", "index");
   $operand(3, src, "scatter_", "src");
   $f[6] = $choice(reduce, ["none","add","multiply"], "scatter_", "reduce");
-  $none(701);
+  $none(744);
   return self;
 }
 
@@ -10938,7 +11864,7 @@ export function scatterAdd(self?: any, dim?: any, index?: any, src?: any): any {
   $f[1] = $int(dim, "scatterAdd", "dim");
   $f[2] = $id(index, "scatterAdd", "index");
   $f[3] = $id(src, "scatterAdd", "src");
-  return $one(702);
+  return $one(745);
 }
 
 /** scatter_add() in place. */
@@ -10959,7 +11885,7 @@ export function scatterAdd_(self?: any, dim?: any, index?: any, src?: any): any 
   $f[1] = $int(dim, "scatterAdd_", "dim");
   $f[2] = $id(index, "scatterAdd_", "index");
   $f[3] = $id(src, "scatterAdd_", "src");
-  $none(703);
+  $none(746);
   return self;
 }
 
@@ -10988,7 +11914,7 @@ export function scatterReduce(self?: any, dim?: any, index?: any, src?: any, red
   $f[3] = $id(src, "scatterReduce", "src");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "scatterReduce", "reduce");
   $f[5] = $flag(includeSelf, "scatterReduce", "includeSelf");
-  return $one(704);
+  return $one(747);
 }
 
 /** scatter_reduce() in place. */
@@ -11016,7 +11942,7 @@ export function scatterReduce_(self?: any, dim?: any, index?: any, src?: any, re
   $f[3] = $id(src, "scatterReduce_", "src");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "scatterReduce_", "reduce");
   $f[5] = $flag(includeSelf, "scatterReduce_", "includeSelf");
-  $none(705);
+  $none(748);
   return self;
 }
 
@@ -11045,7 +11971,7 @@ export function indexReduce(self?: any, dim?: any, index?: any, source?: any, re
   $f[3] = $id(source, "indexReduce", "source");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "indexReduce", "reduce");
   $f[5] = $flag(includeSelf, "indexReduce", "includeSelf");
-  return $one(706);
+  return $one(749);
 }
 
 /** index_reduce() in place. */
@@ -11073,7 +11999,7 @@ export function indexReduce_(self?: any, dim?: any, index?: any, source?: any, r
   $f[3] = $id(source, "indexReduce_", "source");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "indexReduce_", "reduce");
   $f[5] = $flag(includeSelf, "indexReduce_", "includeSelf");
-  $none(707);
+  $none(750);
   return self;
 }
 
@@ -11112,7 +12038,7 @@ export function _fusedSgd(params?: any, buffers?: any, first?: any, lr?: any, mo
   $f[$p + 4] = $float(weightDecay, "_fusedSgd", "weightDecay");
   $f[$p + 5] = $flag(nesterov, "_fusedSgd", "nesterov");
   $f[$p + 6] = $flag(maximize, "_fusedSgd", "maximize");
-  $none(708);
+  $none(751);
 }
 
 /** One Adam or AdamW step over the parameters that have a gradient. */
@@ -11162,7 +12088,7 @@ export function _fusedAdam(params?: any, averages?: any, squares?: any, maxima?:
   $f[$p + 5] = $flag(decoupled, "_fusedAdam", "decoupled");
   $f[$p + 6] = $flag(amsgrad, "_fusedAdam", "amsgrad");
   $f[$p + 7] = $flag(maximize, "_fusedAdam", "maximize");
-  $none(709);
+  $none(752);
 }
 
 /** Drops or zeroes gradients. */
@@ -11179,7 +12105,7 @@ export function _zeroGrads(params?: any, setToNone?: any): any {
   let $p = $tensors(0, params, "_zeroGrads", "params");
   $need($p, 64);
   $f[$p] = $flag(setToNone, "_zeroGrads", "setToNone");
-  $none(710);
+  $none(753);
 }
 
 /** Replaces memory, shape and dtype of a leaf. */
@@ -11194,7 +12120,7 @@ export function _setData_(self?: any, data?: any): any {
   else if (arguments.length > 2) $checkCount("_setData_", arguments.length, 2);
   $f[0] = $id(self, "_setData_", "self");
   $f[1] = $id(data, "_setData_", "data");
-  $none(711);
+  $none(754);
   return self;
 }
 
@@ -11216,7 +12142,7 @@ export function add(self?: any, other?: any, _options?: unknown): any {
   $operand(0, self, "add", "self");
   $operand(3, other, "add", "other");
   $scalar(6, alpha, "add", "alpha");
-  return $one(712);
+  return $one(755);
 }
 
 /** a + alpha b, in place */
@@ -11236,7 +12162,7 @@ export function add_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "add_", "self");
   $operand(1, other, "add_", "other");
   $scalar(4, alpha, "add_", "alpha");
-  $none(713);
+  $none(756);
   return self;
 }
 
@@ -11258,7 +12184,7 @@ export function sub(self?: any, other?: any, _options?: unknown): any {
   $operand(0, self, "sub", "self");
   $operand(3, other, "sub", "other");
   $scalar(6, alpha, "sub", "alpha");
-  return $one(714);
+  return $one(757);
 }
 
 /** a - alpha b, in place */
@@ -11278,7 +12204,7 @@ export function sub_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "sub_", "self");
   $operand(1, other, "sub_", "other");
   $scalar(4, alpha, "sub_", "alpha");
-  $none(715);
+  $none(758);
   return self;
 }
 
@@ -11299,7 +12225,7 @@ export function rsub(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "rsub", "self");
   $operand(1, other, "rsub", "other");
   $scalar(4, alpha, "rsub", "alpha");
-  return $one(716);
+  return $one(759);
 }
 
 /** a + value b c */
@@ -11321,7 +12247,7 @@ export function addcmul(self?: any, tensor1?: any, tensor2?: any, _options?: unk
   $f[1] = $id(tensor1, "addcmul", "tensor1");
   $f[2] = $id(tensor2, "addcmul", "tensor2");
   $scalar(3, value, "addcmul", "value");
-  return $one(717);
+  return $one(760);
 }
 
 /** a + value b c, in place */
@@ -11343,7 +12269,7 @@ export function addcmul_(self?: any, tensor1?: any, tensor2?: any, _options?: un
   $f[1] = $id(tensor1, "addcmul_", "tensor1");
   $f[2] = $id(tensor2, "addcmul_", "tensor2");
   $scalar(3, value, "addcmul_", "value");
-  $none(718);
+  $none(761);
   return self;
 }
 
@@ -11366,7 +12292,7 @@ export function addcdiv(self?: any, tensor1?: any, tensor2?: any, _options?: unk
   $f[1] = $id(tensor1, "addcdiv", "tensor1");
   $f[2] = $id(tensor2, "addcdiv", "tensor2");
   $scalar(3, value, "addcdiv", "value");
-  return $one(719);
+  return $one(762);
 }
 
 /** a + value b / c, in place */
@@ -11388,7 +12314,7 @@ export function addcdiv_(self?: any, tensor1?: any, tensor2?: any, _options?: un
   $f[1] = $id(tensor1, "addcdiv_", "tensor1");
   $f[2] = $id(tensor2, "addcdiv_", "tensor2");
   $scalar(3, value, "addcdiv_", "value");
-  $none(720);
+  $none(763);
   return self;
 }
 
@@ -11408,7 +12334,7 @@ export function lerp(self?: any, end?: any, weight?: any): any {
   $f[0] = $id(self, "lerp", "self");
   $f[1] = $id(end, "lerp", "end");
   $operand(2, weight, "lerp", "weight");
-  return $one(721);
+  return $one(764);
 }
 
 /** a + weight (b - a), in place */
@@ -11427,7 +12353,7 @@ export function lerp_(self?: any, end?: any, weight?: any): any {
   $f[0] = $id(self, "lerp_", "self");
   $f[1] = $id(end, "lerp_", "end");
   $operand(2, weight, "lerp_", "weight");
-  $none(722);
+  $none(765);
   return self;
 }
 
@@ -11448,7 +12374,7 @@ export function div(self?: any, other?: any, _options?: unknown): any {
   $operand(0, self, "div", "self");
   $operand(3, other, "div", "other");
   $f[6] = $choice(roundingMode ?? "None", ["None","floor","trunc"], "div", "roundingMode");
-  return $one(723);
+  return $one(766);
 }
 
 /** quotient, in place */
@@ -11467,7 +12393,7 @@ export function div_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "div_", "self");
   $operand(1, other, "div_", "other");
   $f[4] = $choice(roundingMode ?? "None", ["None","floor","trunc"], "div_", "roundingMode");
-  $none(724);
+  $none(767);
   return self;
 }
 
@@ -11485,7 +12411,7 @@ export function trueDivide(self?: any, other?: any): any {
   if (other === undefined) $missing("trueDivide", "other");
   $operand(0, self, "trueDivide", "self");
   $operand(3, other, "trueDivide", "other");
-  return $one(725);
+  return $one(768);
 }
 
 /** quotient, in place */
@@ -11501,7 +12427,7 @@ export function trueDivide_(self?: any, other?: any): any {
   if (other === undefined) $missing("trueDivide_", "other");
   $f[0] = $id(self, "trueDivide_", "self");
   $operand(1, other, "trueDivide_", "other");
-  $none(726);
+  $none(769);
   return self;
 }
 
@@ -11510,7 +12436,7 @@ export function square(self: Tensor): Tensor;
 export function square(self?: any): any {
   if (arguments.length > 1) $checkCount("square", arguments.length, 1);
   $f[0] = $id(self, "square", "self");
-  return $one(727);
+  return $one(770);
 }
 
 /** square, in place */
@@ -11518,7 +12444,7 @@ export function square_(self: Tensor): Tensor;
 export function square_(self?: any): any {
   if (arguments.length > 1) $checkCount("square_", arguments.length, 1);
   $f[0] = $id(self, "square_", "self");
-  $none(728);
+  $none(771);
   return self;
 }
 
@@ -11527,7 +12453,7 @@ export function bitwiseNot(self: Tensor): Tensor;
 export function bitwiseNot(self?: any): any {
   if (arguments.length > 1) $checkCount("bitwiseNot", arguments.length, 1);
   $f[0] = $id(self, "bitwiseNot", "self");
-  return $one(729);
+  return $one(772);
 }
 
 /** bitwise not, in place */
@@ -11535,7 +12461,7 @@ export function bitwiseNot_(self: Tensor): Tensor;
 export function bitwiseNot_(self?: any): any {
   if (arguments.length > 1) $checkCount("bitwiseNot_", arguments.length, 1);
   $f[0] = $id(self, "bitwiseNot_", "self");
-  $none(730);
+  $none(773);
   return self;
 }
 
@@ -11553,7 +12479,7 @@ export function floatPower(self?: any, exponent?: any): any {
   if (exponent === undefined) $missing("floatPower", "exponent");
   $operand(0, self, "floatPower", "self");
   $operand(3, exponent, "floatPower", "exponent");
-  return $one(731);
+  return $one(774);
 }
 
 /** a to the power b, in place */
@@ -11569,7 +12495,7 @@ export function floatPower_(self?: any, exponent?: any): any {
   if (exponent === undefined) $missing("floatPower_", "exponent");
   $f[0] = $id(self, "floatPower_", "self");
   $operand(1, exponent, "floatPower_", "exponent");
-  $none(732);
+  $none(775);
   return self;
 }
 
@@ -11585,7 +12511,7 @@ export function ldexp(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("ldexp", arguments.length, 2);
   $f[0] = $id(self, "ldexp", "self");
   $f[1] = $id(other, "ldexp", "other");
-  return $one(733);
+  return $one(776);
 }
 
 /** a 2^b, in place */
@@ -11600,7 +12526,7 @@ export function ldexp_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("ldexp_", arguments.length, 2);
   $f[0] = $id(self, "ldexp_", "self");
   $f[1] = $id(other, "ldexp_", "other");
-  $none(734);
+  $none(777);
   return self;
 }
 
@@ -11609,7 +12535,7 @@ export function frexp(self: Tensor): Named<"mantissa" | "exponent">;
 export function frexp(self?: any): any {
   if (arguments.length > 1) $checkCount("frexp", arguments.length, 1);
   $f[0] = $id(self, "frexp", "self");
-  return $named(735, ["mantissa","exponent"] as const);
+  return $named(778, ["mantissa","exponent"] as const);
 }
 
 /** log(x / (1 - x)), x clamped to [eps, 1 - eps] where eps is given */
@@ -11624,7 +12550,7 @@ export function logit(self?: any, eps?: any): any {
   else if (arguments.length > 2) $checkCount("logit", arguments.length, 2);
   $f[0] = $id(self, "logit", "self");
   $floatOrNone(1, eps, "logit", "eps");
-  return $one(736);
+  return $one(779);
 }
 
 /** logit, in place */
@@ -11639,7 +12565,7 @@ export function logit_(self?: any, eps?: any): any {
   else if (arguments.length > 2) $checkCount("logit_", arguments.length, 2);
   $f[0] = $id(self, "logit_", "self");
   $floatOrNone(1, eps, "logit_", "eps");
-  $none(737);
+  $none(780);
   return self;
 }
 
@@ -11661,7 +12587,7 @@ export function nanToNum(self?: any, nan?: any, posinf?: any, neginf?: any): any
   $floatOrNone(1, nan, "nanToNum", "nan");
   $floatOrNone(3, posinf, "nanToNum", "posinf");
   $floatOrNone(5, neginf, "nanToNum", "neginf");
-  return $one(738);
+  return $one(781);
 }
 
 /** nan_to_num, in place */
@@ -11682,7 +12608,7 @@ export function nanToNum_(self?: any, nan?: any, posinf?: any, neginf?: any): an
   $floatOrNone(1, nan, "nanToNum_", "nan");
   $floatOrNone(3, posinf, "nanToNum_", "posinf");
   $floatOrNone(5, neginf, "nanToNum_", "neginf");
-  $none(739);
+  $none(782);
   return self;
 }
 
@@ -11698,7 +12624,7 @@ export function polygamma(self?: any, n?: any): any {
   else if (arguments.length > 2) $checkCount("polygamma", arguments.length, 2);
   $f[0] = $id(self, "polygamma", "self");
   $f[1] = $int(n, "polygamma", "n");
-  return $one(740);
+  return $one(783);
 }
 
 /** n-th derivative of digamma, in place */
@@ -11713,7 +12639,7 @@ export function polygamma_(self?: any, n?: any): any {
   else if (arguments.length > 2) $checkCount("polygamma_", arguments.length, 2);
   $f[0] = $id(self, "polygamma_", "self");
   $f[1] = $int(n, "polygamma_", "n");
-  $none(741);
+  $none(784);
   return self;
 }
 
@@ -11729,7 +12655,7 @@ export function mvlgamma(self?: any, p?: any): any {
   else if (arguments.length > 2) $checkCount("mvlgamma", arguments.length, 2);
   $f[0] = $id(self, "mvlgamma", "self");
   $f[1] = $int(p, "mvlgamma", "p");
-  return $one(742);
+  return $one(785);
 }
 
 /** mvlgamma, in place */
@@ -11744,7 +12670,7 @@ export function mvlgamma_(self?: any, p?: any): any {
   else if (arguments.length > 2) $checkCount("mvlgamma_", arguments.length, 2);
   $f[0] = $id(self, "mvlgamma_", "self");
   $f[1] = $int(p, "mvlgamma_", "p");
-  $none(743);
+  $none(786);
   return self;
 }
 
@@ -11761,7 +12687,7 @@ export function gelu(input?: any, _options?: unknown): any {
   if (approximate === undefined) approximate = "none";
   $f[0] = $id(input, "gelu", "input");
   $f[1] = $choice(approximate, ["none","tanh"], "gelu", "approximate");
-  return $one(744);
+  return $one(787);
 }
 
 /** The first half of a dim times the sigmoid of the second. */
@@ -11777,7 +12703,7 @@ export function glu(input?: any, dim?: any): any {
   if (dim === undefined) dim = -1;
   $f[0] = $id(input, "glu", "input");
   $f[1] = $int(dim, "glu", "dim");
-  return $one(745);
+  return $one(788);
 }
 
 /** x where positive, else weight x; one weight, or one per channel (dim 1). */
@@ -11792,7 +12718,7 @@ export function prelu(input?: any, weight?: any): any {
   else if (arguments.length > 2) $checkCount("prelu", arguments.length, 2);
   $f[0] = $id(input, "prelu", "input");
   $f[1] = $id(weight, "prelu", "weight");
-  return $one(746);
+  return $one(789);
 }
 
 /** x clamped to [min_val, max_val] */
@@ -11812,7 +12738,7 @@ export function hardtanh(input?: any, minVal?: any, maxVal?: any): any {
   $f[0] = $id(input, "hardtanh", "input");
   $f[1] = $float(minVal, "hardtanh", "minVal");
   $f[2] = $float(maxVal, "hardtanh", "maxVal");
-  return $one(747);
+  return $one(790);
 }
 
 /** hardtanh, in place */
@@ -11832,7 +12758,7 @@ export function hardtanh_(input?: any, minVal?: any, maxVal?: any): any {
   $f[0] = $id(input, "hardtanh_", "input");
   $f[1] = $float(minVal, "hardtanh_", "minVal");
   $f[2] = $float(maxVal, "hardtanh_", "maxVal");
-  $none(748);
+  $none(791);
   return input;
 }
 
@@ -11849,7 +12775,7 @@ export function softshrink(input?: any, lambd?: any): any {
   if (lambd === undefined) lambd = 0.5;
   $f[0] = $id(input, "softshrink", "input");
   $f[1] = $float(lambd, "softshrink", "lambd");
-  return $one(749);
+  return $one(792);
 }
 
 /** max(0, x) */
@@ -11857,7 +12783,7 @@ export function _positivePart(input: Tensor): Tensor;
 export function _positivePart(input?: any): any {
   if (arguments.length > 1) $checkCount("_positivePart", arguments.length, 1);
   $f[0] = $id(input, "_positivePart", "input");
-  return $one(750);
+  return $one(793);
 }
 
 /** Squared differences. */
@@ -11885,7 +12811,7 @@ export function mseLoss(input?: any, target?: any, sizeAverage?: any, reduce?: a
   $f[3] = $flagOrNone(reduce, "mseLoss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "mseLoss", "reduction");
   $f[5] = $idOrNone(weight, "mseLoss", "weight");
-  return $one(751);
+  return $one(794);
 }
 
 /** Absolute differences. */
@@ -11913,7 +12839,7 @@ export function l1Loss(input?: any, target?: any, sizeAverage?: any, reduce?: an
   $f[3] = $flagOrNone(reduce, "l1Loss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "l1Loss", "reduction");
   $f[5] = $idOrNone(weight, "l1Loss", "weight");
-  return $one(752);
+  return $one(795);
 }
 
 /** Absolute differences, quadratic below beta. */
@@ -11942,7 +12868,7 @@ export function smoothL1Loss(input?: any, target?: any, sizeAverage?: any, reduc
   $f[3] = $flagOrNone(reduce, "smoothL1Loss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "smoothL1Loss", "reduction");
   $f[5] = $float(beta, "smoothL1Loss", "beta");
-  return $one(753);
+  return $one(796);
 }
 
 /** Half squared differences, linear above delta. */
@@ -11968,7 +12894,7 @@ export function huberLoss(input?: any, target?: any, reduction?: any, delta?: an
   $f[2] = $choice(reduction, ["none","mean","sum"], "huberLoss", "reduction");
   $f[3] = $float(delta, "huberLoss", "delta");
   $f[4] = $idOrNone(weight, "huberLoss", "weight");
-  return $one(754);
+  return $one(797);
 }
 
 /** Cross entropy of probabilities and targets in [0, 1]. */
@@ -11996,7 +12922,7 @@ export function binaryCrossEntropy(input?: any, target?: any, weight?: any, size
   $f[3] = $flagOrNone(sizeAverage, "binaryCrossEntropy", "sizeAverage");
   $f[4] = $flagOrNone(reduce, "binaryCrossEntropy", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "binaryCrossEntropy", "reduction");
-  return $one(755);
+  return $one(798);
 }
 
 /** Cross entropy of sigmoid(input) and targets in [0, 1]. */
@@ -12027,7 +12953,7 @@ export function binaryCrossEntropyWithLogits(input?: any, target?: any, weight?:
   $f[4] = $flagOrNone(reduce, "binaryCrossEntropyWithLogits", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "binaryCrossEntropyWithLogits", "reduction");
   $f[6] = $idOrNone(posWeight, "binaryCrossEntropyWithLogits", "posWeight");
-  return $one(756);
+  return $one(799);
 }
 
 /** log(1 + exp(-target input)) for targets 1 and -1. */
@@ -12052,7 +12978,7 @@ export function softMarginLoss(input?: any, target?: any, sizeAverage?: any, red
   $f[2] = $flagOrNone(sizeAverage, "softMarginLoss", "sizeAverage");
   $f[3] = $flagOrNone(reduce, "softMarginLoss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "softMarginLoss", "reduction");
-  return $one(757);
+  return $one(800);
 }
 
 /** Binary cross entropy with logits, averaged over the last dim. */
@@ -12080,7 +13006,7 @@ export function multilabelSoftMarginLoss(input?: any, target?: any, weight?: any
   $f[3] = $flagOrNone(sizeAverage, "multilabelSoftMarginLoss", "sizeAverage");
   $f[4] = $flagOrNone(reduce, "multilabelSoftMarginLoss", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "multilabelSoftMarginLoss", "reduction");
-  return $one(758);
+  return $one(801);
 }
 
 /** Kullback-Leibler divergence of log-probabilities from a target distribution. */
@@ -12109,7 +13035,7 @@ export function klDiv(input?: any, target?: any, sizeAverage?: any, reduce?: any
   $f[3] = $flagOrNone(reduce, "klDiv", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum","batchmean"], "klDiv", "reduction");
   $f[5] = $flag(logTarget, "klDiv", "logTarget");
-  return $one(759);
+  return $one(802);
 }
 
 /** Negative log likelihood of counts; `full` adds Stirling's term. */
@@ -12146,7 +13072,7 @@ export function poissonNllLoss(input?: any, target?: any, logInput?: any, full?:
   $f[5] = $float(eps, "poissonNllLoss", "eps");
   $f[6] = $flagOrNone(reduce, "poissonNllLoss", "reduce");
   $f[7] = $choice(reduction, ["none","mean","sum"], "poissonNllLoss", "reduction");
-  return $one(760);
+  return $one(803);
 }
 
 /** Negative log likelihood of a normal distribution with variance var. */
@@ -12177,7 +13103,7 @@ export function gaussianNllLoss(input?: any, target?: any, var_?: any, full?: an
   $f[5] = $flag(full, "gaussianNllLoss", "full");
   $f[6] = $float(eps, "gaussianNllLoss", "eps");
   $f[7] = $choice(reduction, ["none","mean","sum"], "gaussianNllLoss", "reduction");
-  return $one(761);
+  return $one(804);
 }
 
 /** Cross entropy of logits [N, C, ...] and classes [N, ...] or probabilities [N, C, ...]. */
@@ -12213,7 +13139,7 @@ export function crossEntropy(input?: any, target?: any, weight?: any, sizeAverag
   $f[5] = $flagOrNone(reduce, "crossEntropy", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "crossEntropy", "reduction");
   $f[7] = $float(labelSmoothing, "crossEntropy", "labelSmoothing");
-  return $one(762);
+  return $one(805);
 }
 
 /** Negative log likelihood of log-probabilities [N, C, ...] and classes [N, ...]. */
@@ -12245,7 +13171,7 @@ export function nllLoss(input?: any, target?: any, weight?: any, sizeAverage?: a
   $f[4] = $int(ignoreIndex, "nllLoss", "ignoreIndex");
   $f[5] = $flagOrNone(reduce, "nllLoss", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "nllLoss", "reduction");
-  return $one(763);
+  return $one(806);
 }
 
 /** Sorted values along a dim and where they came from; NaN is largest. */
@@ -12269,7 +13195,7 @@ export function sort(self?: any, dim?: any, descending?: any, stable?: any): any
   $f[1] = $int(dim, "sort", "dim");
   $f[2] = $flag(descending, "sort", "descending");
   $f[3] = $flag(stable, "sort", "stable");
-  return $named(764, ["values","indices"] as const);
+  return $named(807, ["values","indices"] as const);
 }
 
 /** The indices that sort a dim. */
@@ -12293,7 +13219,7 @@ export function argsort(self?: any, dim?: any, descending?: any, stable?: any): 
   $f[1] = $int(dim, "argsort", "dim");
   $f[2] = $flag(descending, "argsort", "descending");
   $f[3] = $flag(stable, "argsort", "stable");
-  return $one(765);
+  return $one(808);
 }
 
 /** Sorted along the first dim. */
@@ -12301,7 +13227,7 @@ export function msort(self: Tensor): Tensor;
 export function msort(self?: any): any {
   if (arguments.length > 1) $checkCount("msort", arguments.length, 1);
   $f[0] = $id(self, "msort", "self");
-  return $one(766);
+  return $one(809);
 }
 
 /** The k largest or smallest elements of a dim, in order. */
@@ -12328,7 +13254,7 @@ export function topk(self?: any, k?: any, dim?: any, largest?: any, sorted?: any
   $f[2] = $int(dim, "topk", "dim");
   $f[3] = $flag(largest, "topk", "largest");
   $f[4] = $flag(sorted, "topk", "sorted");
-  return $named(767, ["values","indices"] as const);
+  return $named(810, ["values","indices"] as const);
 }
 
 /** The k-th smallest element of a dim; k counts from 1. */
@@ -12351,7 +13277,7 @@ export function kthvalue(self?: any, k?: any, dim?: any, keepdim?: any): any {
   $f[1] = $int(k, "kthvalue", "k");
   $f[2] = $int(dim, "kthvalue", "dim");
   $f[3] = $flag(keepdim, "kthvalue", "keepdim");
-  return $named(768, ["values","indices"] as const);
+  return $named(811, ["values","indices"] as const);
 }
 
 /** Lower median of all elements. */
@@ -12359,7 +13285,7 @@ export function _median(self: Tensor): Tensor;
 export function _median(self?: any): any {
   if (arguments.length > 1) $checkCount("_median", arguments.length, 1);
   $f[0] = $id(self, "_median", "self");
-  return $one(769);
+  return $one(812);
 }
 
 /** Lower median along a dim. */
@@ -12379,7 +13305,7 @@ export function _medianDim(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "_medianDim", "self");
   $f[1] = $int(dim, "_medianDim", "dim");
   $f[2] = $flag(keepdim, "_medianDim", "keepdim");
-  return $named(770, ["values","indices"] as const);
+  return $named(813, ["values","indices"] as const);
 }
 
 /** Lower median of all elements that are not NaN. */
@@ -12387,7 +13313,7 @@ export function _nanmedian(self: Tensor): Tensor;
 export function _nanmedian(self?: any): any {
   if (arguments.length > 1) $checkCount("_nanmedian", arguments.length, 1);
   $f[0] = $id(self, "_nanmedian", "self");
-  return $one(771);
+  return $one(814);
 }
 
 /** Lower median along a dim, NaN left out. */
@@ -12407,7 +13333,7 @@ export function _nanmedianDim(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "_nanmedianDim", "self");
   $f[1] = $int(dim, "_nanmedianDim", "dim");
   $f[2] = $flag(keepdim, "_nanmedianDim", "keepdim");
-  return $named(772, ["values","indices"] as const);
+  return $named(815, ["values","indices"] as const);
 }
 
 /** The most frequent element of a dim, the smallest of equals. */
@@ -12427,7 +13353,7 @@ export function mode(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "mode", "self");
   $f[1] = $int(dim, "mode", "dim");
   $f[2] = $flag(keepdim, "mode", "keepdim");
-  return $named(773, ["values","indices"] as const);
+  return $named(816, ["values","indices"] as const);
 }
 
 /** The q-th quantiles of a dim, or of all elements. */
@@ -12454,7 +13380,7 @@ export function quantile(self?: any, q?: any, dim?: any, keepdim?: any, _options
   $intOrNone(4, dim, "quantile", "dim");
   $f[6] = $flag(keepdim, "quantile", "keepdim");
   $f[7] = $choice(interpolation, ["linear","lower","higher","midpoint","nearest"], "quantile", "interpolation");
-  return $one(774);
+  return $one(817);
 }
 
 /** quantile() with NaN left out. */
@@ -12481,7 +13407,7 @@ export function nanquantile(self?: any, q?: any, dim?: any, keepdim?: any, _opti
   $intOrNone(4, dim, "nanquantile", "dim");
   $f[6] = $flag(keepdim, "nanquantile", "keepdim");
   $f[7] = $choice(interpolation, ["linear","lower","higher","midpoint","nearest"], "nanquantile", "interpolation");
-  return $one(775);
+  return $one(818);
 }
 
 /** Limits values to [min, max]; max where min > max. */
@@ -12499,7 +13425,7 @@ export function clamp(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clamp", "self");
   $operandOrNone(1, min, "clamp", "min");
   $operandOrNone(4, max, "clamp", "max");
-  return $one(776);
+  return $one(819);
 }
 
 /** clamp() in place. */
@@ -12517,7 +13443,7 @@ export function clamp_(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clamp_", "self");
   $operandOrNone(1, min, "clamp_", "min");
   $operandOrNone(4, max, "clamp_", "max");
-  $none(777);
+  $none(820);
   return self;
 }
 
@@ -12536,7 +13462,7 @@ export function clip(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clip", "self");
   $operandOrNone(1, min, "clip", "min");
   $operandOrNone(4, max, "clip", "max");
-  return $one(778);
+  return $one(821);
 }
 
 /** clamp_() by another name. */
@@ -12554,7 +13480,7 @@ export function clip_(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clip_", "self");
   $operandOrNone(1, min, "clip_", "min");
   $operandOrNone(4, max, "clip_", "max");
-  $none(779);
+  $none(822);
   return self;
 }
 
@@ -12571,7 +13497,7 @@ export function clampMin(self?: any, min?: any): any {
   if (min === undefined) $missing("clampMin", "min");
   $f[0] = $id(self, "clampMin", "self");
   $operand(1, min, "clampMin", "min");
-  return $one(780);
+  return $one(823);
 }
 
 /** clamp_min() in place. */
@@ -12587,7 +13513,7 @@ export function clampMin_(self?: any, min?: any): any {
   if (min === undefined) $missing("clampMin_", "min");
   $f[0] = $id(self, "clampMin_", "self");
   $operand(1, min, "clampMin_", "min");
-  $none(781);
+  $none(824);
   return self;
 }
 
@@ -12604,7 +13530,7 @@ export function clampMax(self?: any, max?: any): any {
   if (max === undefined) $missing("clampMax", "max");
   $f[0] = $id(self, "clampMax", "self");
   $operand(1, max, "clampMax", "max");
-  return $one(782);
+  return $one(825);
 }
 
 /** clamp_max() in place. */
@@ -12620,7 +13546,7 @@ export function clampMax_(self?: any, max?: any): any {
   if (max === undefined) $missing("clampMax_", "max");
   $f[0] = $id(self, "clampMax_", "self");
   $operand(1, max, "clampMax_", "max");
-  $none(783);
+  $none(826);
   return self;
 }
 
@@ -12654,7 +13580,7 @@ export function embedding(input?: any, weight?: any, paddingIdx?: any, maxNorm?:
   $f[6] = $float(normType, "embedding", "normType");
   $f[7] = $flag(scaleGradByFreq, "embedding", "scaleGradByFreq");
   $f[8] = $flag(sparse, "embedding", "sparse");
-  return $one(784);
+  return $one(827);
 }
 
 /** Means, sums or maxima of bags of rows of `weight`. */
@@ -12701,7 +13627,7 @@ export function embeddingBag(input?: any, weight?: any, offsets?: any, maxNorm?:
   $f[9] = $idOrNone(perSampleWeights, "embeddingBag", "perSampleWeights");
   $f[10] = $flag(includeLastOffset, "embeddingBag", "includeLastOffset");
   $intOrNone(11, paddingIdx, "embeddingBag", "paddingIdx");
-  return $one(785);
+  return $one(828);
 }
 
 /** 1 at each index, 0 elsewhere, [..., num_classes]. */
@@ -12717,7 +13643,7 @@ export function oneHot(input?: any, numClasses?: any): any {
   if (numClasses === undefined) numClasses = -1;
   $f[0] = $id(input, "oneHot", "input");
   $f[1] = $int(numClasses, "oneHot", "numClasses");
-  return $one(786);
+  return $one(829);
 }
 
 /** Where values would be put into a sorted sequence. */
@@ -12749,7 +13675,7 @@ export function searchsorted(sortedSequence?: any, input?: any, _options?: unkno
   $f[5] = $flag(right, "searchsorted", "right");
   $f[6] = $choice(side, ["unset","left","right"], "searchsorted", "side");
   $f[7] = $idOrNone(sorter, "searchsorted", "sorter");
-  return $one(787);
+  return $one(830);
 }
 
 /** The bucket between sorted boundaries that each value lies in. */
@@ -12773,7 +13699,7 @@ export function bucketize(input?: any, boundaries?: any, _options?: unknown): an
   $f[3] = $id(boundaries, "bucketize", "boundaries");
   $f[4] = $flag(outInt32, "bucketize", "outInt32");
   $f[5] = $flag(right, "bucketize", "right");
-  return $one(788);
+  return $one(831);
 }
 
 /** Whether each element is among the test elements. */
@@ -12799,7 +13725,7 @@ export function isin(elements?: any, testElements?: any, _options?: unknown): an
   $operand(3, testElements, "isin", "testElements");
   $f[6] = $flag(assumeUnique, "isin", "assumeUnique");
   $f[7] = $flag(invert, "isin", "invert");
-  return $one(789);
+  return $one(832);
 }
 
 /** Distinct elements or slices; see torch.unique. */
@@ -12817,7 +13743,7 @@ export function _unique(self?: any, dim?: any, consecutive?: any): any {
   $f[0] = $id(self, "_unique", "self");
   $intOrNone(1, dim, "_unique", "dim");
   $f[3] = $flag(consecutive, "_unique", "consecutive");
-  return $named(790, ["values","inverse","counts"] as const);
+  return $named(833, ["values","inverse","counts"] as const);
 }
 
 /** How often each integer from 0 on occurs. */
@@ -12836,7 +13762,7 @@ export function bincount(self?: any, weights?: any, minlength?: any): any {
   $f[0] = $id(self, "bincount", "self");
   $f[1] = $idOrNone(weights, "bincount", "weights");
   $f[2] = $int(minlength, "bincount", "minlength");
-  return $one(791);
+  return $one(834);
 }
 
 /** Counts in equal bins of [min, max], or of the data's range. */
@@ -12860,7 +13786,7 @@ export function histc(self?: any, bins?: any, min?: any, max?: any): any {
   $f[1] = $int(bins, "histc", "bins");
   $scalar(2, min, "histc", "min");
   $scalar(5, max, "histc", "max");
-  return $one(792);
+  return $one(835);
 }
 
 /** Counts in equal bins, or between given edges. */
@@ -12887,7 +13813,7 @@ export function histogram(self?: any, bins?: any, _options?: unknown): any {
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "histogram", "weight");
   $f[$p + 1] = $flag(density, "histogram", "density");
-  return $named(793, ["hist","binEdges"] as const);
+  return $named(836, ["hist","binEdges"] as const);
 }
 
 /** See torch.histogramdd. */
@@ -12912,7 +13838,7 @@ export function _histogramddCounts(self?: any, bins?: any, range?: any, weight?:
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "_histogramddCounts", "weight");
   $f[$p + 1] = $flag(density, "_histogramddCounts", "density");
-  return $many(794) as Tensor[];
+  return $many(837) as Tensor[];
 }
 
 /** See torch.histogramdd. */
@@ -12934,7 +13860,7 @@ export function _histogramddEdges(self?: any, bins?: any, weight?: any, density?
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "_histogramddEdges", "weight");
   $f[$p + 1] = $flag(density, "_histogramddEdges", "density");
-  return $many(795) as Tensor[];
+  return $many(838) as Tensor[];
 }
 
 /** Vector product along a dim of size 3. */
@@ -12953,7 +13879,7 @@ export function linalgCross(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "linalgCross", "self");
   $f[1] = $id(other, "linalgCross", "other");
   $f[2] = $int(dim, "linalgCross", "dim");
-  return $one(796);
+  return $one(839);
 }
 
 /** Vector product along a dim of size 3; by default the first such dim. */
@@ -12971,7 +13897,7 @@ export function cross(self?: any, other?: any, dim?: any): any {
   $f[0] = $id(self, "cross", "self");
   $f[1] = $id(other, "cross", "other");
   $intOrNone(2, dim, "cross", "dim");
-  return $one(797);
+  return $one(840);
 }
 
 /** Finite differences; see torch.gradient. */
@@ -12996,7 +13922,7 @@ export function _gradient(self?: any, spacing?: any, coordinates?: any, dim?: an
   $p = $ints($p, dim, "_gradient", "dim", 1);
   $need($p, 64);
   $f[$p] = $int(edgeOrder, "_gradient", "edgeOrder");
-  return $many(798) as Tensor[];
+  return $many(841) as Tensor[];
 }
 
 /** Distances where the target is 1, max(0, margin - distance) where it is -1. */
@@ -13025,7 +13951,7 @@ export function hingeEmbeddingLoss(input?: any, target?: any, margin?: any, size
   $f[3] = $flagOrNone(sizeAverage, "hingeEmbeddingLoss", "sizeAverage");
   $f[4] = $flagOrNone(reduce, "hingeEmbeddingLoss", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "hingeEmbeddingLoss", "reduction");
-  return $one(799);
+  return $one(842);
 }
 
 /** max(0, -target (input1 - input2) + margin). */
@@ -13058,7 +13984,7 @@ export function marginRankingLoss(input1?: any, input2?: any, target?: any, marg
   $f[4] = $flagOrNone(sizeAverage, "marginRankingLoss", "sizeAverage");
   $f[5] = $flagOrNone(reduce, "marginRankingLoss", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "marginRankingLoss", "reduction");
-  return $one(800);
+  return $one(843);
 }
 
 /** 1 - cosine where the target is 1, max(0, cosine - margin) where it is -1. */
@@ -13091,7 +14017,7 @@ export function cosineEmbeddingLoss(input1?: any, input2?: any, target?: any, ma
   $f[4] = $flagOrNone(sizeAverage, "cosineEmbeddingLoss", "sizeAverage");
   $f[5] = $flagOrNone(reduce, "cosineEmbeddingLoss", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "cosineEmbeddingLoss", "reduction");
-  return $one(801);
+  return $one(844);
 }
 
 /** Mean over the other classes of max(0, margin - x[target] + x[c])^p. */
@@ -13127,7 +14053,7 @@ export function multiMarginLoss(input?: any, target?: any, p?: any, margin?: any
   $f[9] = $flagOrNone(sizeAverage, "multiMarginLoss", "sizeAverage");
   $f[10] = $flagOrNone(reduce, "multiMarginLoss", "reduce");
   $f[11] = $choice(reduction, ["none","mean","sum"], "multiMarginLoss", "reduction");
-  return $one(802);
+  return $one(845);
 }
 
 /** Margins between the classes listed before the first -1 and all others. */
@@ -13152,7 +14078,7 @@ export function multilabelMarginLoss(input?: any, target?: any, sizeAverage?: an
   $f[2] = $flagOrNone(sizeAverage, "multilabelMarginLoss", "sizeAverage");
   $f[3] = $flagOrNone(reduce, "multilabelMarginLoss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "multilabelMarginLoss", "reduction");
-  return $one(803);
+  return $one(846);
 }
 
 /** max(0, distance to the positive - distance to the negative + margin). */
@@ -13197,7 +14123,7 @@ export function tripletMarginLoss(anchor?: any, positive?: any, negative?: any, 
   $f[7] = $flagOrNone(sizeAverage, "tripletMarginLoss", "sizeAverage");
   $f[8] = $flagOrNone(reduce, "tripletMarginLoss", "reduce");
   $f[9] = $choice(reduction, ["none","mean","sum"], "tripletMarginLoss", "reduction");
-  return $one(804);
+  return $one(847);
 }
 
 /** Norm of x1 - x2 + eps over the last dim. */
@@ -13225,7 +14151,7 @@ export function pairwiseDistance(x1?: any, x2?: any, p?: any, eps?: any, keepdim
   $f[2] = $float(p, "pairwiseDistance", "p");
   $f[3] = $float(eps, "pairwiseDistance", "eps");
   $f[4] = $flag(keepdim, "pairwiseDistance", "keepdim");
-  return $one(805);
+  return $one(848);
 }
 
 /** Cosine of the angle between vectors along a dim. */
@@ -13249,7 +14175,7 @@ export function cosineSimilarity(x1?: any, x2?: any, dim?: any, eps?: any): any 
   $f[1] = $id(x2, "cosineSimilarity", "x2");
   $f[2] = $int(dim, "cosineSimilarity", "dim");
   $f[3] = $float(eps, "cosineSimilarity", "eps");
-  return $one(806);
+  return $one(849);
 }
 
 /** Distances of order p between all rows [..., P, M] and [..., R, M]. */
@@ -13273,7 +14199,7 @@ export function cdist(x1?: any, x2?: any, p?: any, computeMode?: any): any {
   $f[1] = $id(x2, "cdist", "x2");
   $f[2] = $float(p, "cdist", "p");
   $f[3] = $choice(computeMode, ["use_mm_for_euclid_dist_if_necessary","use_mm_for_euclid_dist","donot_use_mm_for_euclid_dist"], "cdist", "computeMode");
-  return $one(807);
+  return $one(850);
 }
 
 /** Distances of order p between all rows i < j of [N, M]. */
@@ -13289,7 +14215,7 @@ export function pdist(input?: any, p?: any): any {
   if (p === undefined) p = 2;
   $f[0] = $id(input, "pdist", "input");
   $f[1] = $float(p, "pdist", "p");
-  return $one(808);
+  return $one(851);
 }
 
 /** softmax(query key^T scale + mask) value, over [..., L, E] and [..., S, E]. */
@@ -13326,7 +14252,7 @@ export function scaledDotProductAttention(query?: any, key?: any, value?: any, a
   $f[5] = $flag(isCausal, "scaledDotProductAttention", "isCausal");
   $floatOrNone(6, scale, "scaledDotProductAttention", "scale");
   $f[8] = $flag(enableGqa, "scaledDotProductAttention", "enableGqa");
-  return $one(809);
+  return $one(852);
 }
 
 /** Bilinear resizing that averages over what it skips. */
@@ -13356,7 +14282,7 @@ export function _upsampleBilinear2dAa(input?: any, outputSize?: any, alignCorner
   $need($p, 64);
   $floatOrNone($p, scalesH, "_upsampleBilinear2dAa", "scalesH");
   $floatOrNone($p + 2, scalesW, "_upsampleBilinear2dAa", "scalesW");
-  return $one(810);
+  return $one(853);
 }
 
 /** Resizes the dims after the second. */
@@ -13381,7 +14307,7 @@ export function _resample(input?: any, outputSize?: any, scales?: any, mode?: an
   $need($p, 64);
   $f[$p] = $choice(mode, ["nearest","nearest_exact","linear","cubic","area","linear_aa","cubic_aa"], "_resample", "mode");
   $f[$p + 1] = $flag(alignCorners, "_resample", "alignCorners");
-  return $one(811);
+  return $one(854);
 }
 
 /** CTC loss of log probabilities [T, N, C]. */
@@ -13412,7 +14338,7 @@ export function _ctcLoss(logProbs?: any, targets?: any, inputLengths?: any, targ
   $f[4] = $int(blank, "_ctcLoss", "blank");
   $f[5] = $choice(reduction, ["none","mean","sum"], "_ctcLoss", "reduction");
   $f[6] = $flag(zeroInfinity, "_ctcLoss", "zeroInfinity");
-  return $one(812);
+  return $one(855);
 }
 
 /** Values of an image at positions given in [-1, 1]. */
@@ -13438,7 +14364,7 @@ export function gridSample(input?: any, grid?: any, mode?: any, paddingMode?: an
   $f[2] = $choice(mode, ["bilinear","nearest","bicubic"], "gridSample", "mode");
   $f[3] = $choice(paddingMode, ["zeros","border","reflection"], "gridSample", "paddingMode");
   $f[4] = $flagOrNone(alignCorners, "gridSample", "alignCorners");
-  return $one(813);
+  return $one(856);
 }
 
 /** grid_sample of [N, C, H, W] with numbered modes. */
@@ -13462,7 +14388,7 @@ export function gridSampler2d(input?: any, grid?: any, interpolationMode?: any, 
   $f[2] = $int(interpolationMode, "gridSampler2d", "interpolationMode");
   $f[3] = $int(paddingMode, "gridSampler2d", "paddingMode");
   $f[4] = $flag(alignCorners, "gridSampler2d", "alignCorners");
-  return $one(814);
+  return $one(857);
 }
 
 /** grid_sample of [N, C, D, H, W] with numbered modes. */
@@ -13486,35 +14412,35 @@ export function gridSampler3d(input?: any, grid?: any, interpolationMode?: any, 
   $f[2] = $int(interpolationMode, "gridSampler3d", "interpolationMode");
   $f[3] = $int(paddingMode, "gridSampler3d", "paddingMode");
   $f[4] = $flag(alignCorners, "gridSampler3d", "alignCorners");
-  return $one(815);
+  return $one(858);
 }
 
 /** 0 when CUDA can be used, else why not. */
 export function _cudaStatus(): number;
 export function _cudaStatus(): any {
   if (arguments.length > 0) $checkCount("_cudaStatus", arguments.length, 0);
-  return $value(816) as number;
+  return $value(859) as number;
 }
 
 /** The sentence that says why CUDA cannot be used. */
 export function _cudaWhy(): Tensor;
 export function _cudaWhy(): any {
   if (arguments.length > 0) $checkCount("_cudaWhy", arguments.length, 0);
-  return $one(817);
+  return $one(860);
 }
 
 /** Number of CUDA devices. */
 export function _cudaDeviceCount(): number;
 export function _cudaDeviceCount(): any {
   if (arguments.length > 0) $checkCount("_cudaDeviceCount", arguments.length, 0);
-  return $value(818) as number;
+  return $value(861) as number;
 }
 
 /** The current device. */
 export function _cudaCurrentDevice(): number;
 export function _cudaCurrentDevice(): any {
   if (arguments.length > 0) $checkCount("_cudaCurrentDevice", arguments.length, 0);
-  return $value(819) as number;
+  return $value(862) as number;
 }
 
 /** Changes the current device. */
@@ -13528,7 +14454,7 @@ export function _cudaSetDevice(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaSetDevice", arguments.length, 1);
   $f[0] = $int(device, "_cudaSetDevice", "device");
-  $none(820);
+  $none(863);
 }
 
 /** What the device is, as JSON. */
@@ -13542,7 +14468,7 @@ export function _cudaProperties(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaProperties", arguments.length, 1);
   $f[0] = $int(device, "_cudaProperties", "device");
-  return $one(821);
+  return $one(864);
 }
 
 /** Whether kernels of one device can read the memory of another. */
@@ -13559,7 +14485,7 @@ export function _cudaCanAccessPeer(device?: any, peer?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaCanAccessPeer", arguments.length, 2);
   $f[0] = $int(device, "_cudaCanAccessPeer", "device");
   $f[1] = $int(peer, "_cudaCanAccessPeer", "peer");
-  return $value(822) as boolean;
+  return $value(865) as boolean;
 }
 
 /** Waits for all work of a device. */
@@ -13573,7 +14499,7 @@ export function _cudaSynchronize(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaSynchronize", arguments.length, 1);
   $f[0] = $int(device, "_cudaSynchronize", "device");
-  $none(823);
+  $none(866);
 }
 
 /** A stream. */
@@ -13590,7 +14516,7 @@ export function _cudaStream(device?: any, priority?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaStream", arguments.length, 2);
   $f[0] = $int(device, "_cudaStream", "device");
   $f[1] = $int(priority, "_cudaStream", "priority");
-  return $value(824) as number;
+  return $value(867) as number;
 }
 
 /** The stream that work goes to. */
@@ -13604,7 +14530,7 @@ export function _cudaCurrentStream(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaCurrentStream", arguments.length, 1);
   $f[0] = $int(device, "_cudaCurrentStream", "device");
-  return $value(825) as number;
+  return $value(868) as number;
 }
 
 /** Changes the stream that work goes to. */
@@ -13621,7 +14547,7 @@ export function _cudaSetStream(device?: any, stream?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaSetStream", arguments.length, 2);
   $f[0] = $int(device, "_cudaSetStream", "device");
   $f[1] = $int(stream, "_cudaSetStream", "stream");
-  $none(826);
+  $none(869);
 }
 
 /** Whether a stream has no work left. */
@@ -13638,7 +14564,7 @@ export function _cudaStreamDone(device?: any, stream?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaStreamDone", arguments.length, 2);
   $f[0] = $int(device, "_cudaStreamDone", "device");
   $f[1] = $int(stream, "_cudaStreamDone", "stream");
-  return $value(827) as boolean;
+  return $value(870) as boolean;
 }
 
 /** Waits for a stream. */
@@ -13655,7 +14581,7 @@ export function _cudaStreamSynchronize(device?: any, stream?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaStreamSynchronize", arguments.length, 2);
   $f[0] = $int(device, "_cudaStreamSynchronize", "device");
   $f[1] = $int(stream, "_cudaStreamSynchronize", "stream");
-  $none(828);
+  $none(871);
 }
 
 /** An event. */
@@ -13669,7 +14595,7 @@ export function _cudaEventCreate(timing?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaEventCreate", arguments.length, 1);
   $f[0] = $flag(timing, "_cudaEventCreate", "timing");
-  return $value(829) as number;
+  return $value(872) as number;
 }
 
 /** Frees an event. */
@@ -13683,7 +14609,7 @@ export function _cudaEventDestroy(event?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaEventDestroy", arguments.length, 1);
   $f[0] = $int(event, "_cudaEventDestroy", "event");
-  $none(830);
+  $none(873);
 }
 
 /** Puts an event behind the work of a stream. */
@@ -13703,7 +14629,7 @@ export function _cudaEventRecord(event?: any, device?: any, stream?: any): any {
   $f[0] = $int(event, "_cudaEventRecord", "event");
   $f[1] = $int(device, "_cudaEventRecord", "device");
   $f[2] = $int(stream, "_cudaEventRecord", "stream");
-  $none(831);
+  $none(874);
 }
 
 /** Lets a stream wait for an event. */
@@ -13723,7 +14649,7 @@ export function _cudaEventWait(event?: any, device?: any, stream?: any): any {
   $f[0] = $int(event, "_cudaEventWait", "event");
   $f[1] = $int(device, "_cudaEventWait", "device");
   $f[2] = $int(stream, "_cudaEventWait", "stream");
-  $none(832);
+  $none(875);
 }
 
 /** Whether an event has passed. */
@@ -13737,7 +14663,7 @@ export function _cudaEventDone(event?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaEventDone", arguments.length, 1);
   $f[0] = $int(event, "_cudaEventDone", "event");
-  return $value(833) as boolean;
+  return $value(876) as boolean;
 }
 
 /** Waits for an event. */
@@ -13751,7 +14677,7 @@ export function _cudaEventSynchronize(event?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaEventSynchronize", arguments.length, 1);
   $f[0] = $int(event, "_cudaEventSynchronize", "event");
-  $none(834);
+  $none(877);
 }
 
 /** Milliseconds between two events. */
@@ -13768,7 +14694,7 @@ export function _cudaEventElapsed(from?: any, to?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaEventElapsed", arguments.length, 2);
   $f[0] = $int(from, "_cudaEventElapsed", "from");
   $f[1] = $int(to, "_cudaEventElapsed", "to");
-  return $value(835) as number;
+  return $value(878) as number;
 }
 
 /** Reads a switch. */
@@ -13782,7 +14708,7 @@ export function _cudaGetSwitch(name?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaGetSwitch", arguments.length, 1);
   $text(0, name, "_cudaGetSwitch", "name");
-  return $value(836) as number;
+  return $value(879) as number;
 }
 
 /** Sets a switch. */
@@ -13800,7 +14726,7 @@ export function _cudaSetSwitch(name?: any, value?: any): any {
   let $p = $text(0, name, "_cudaSetSwitch", "name");
   $need($p, 64);
   $f[$p] = $int(value, "_cudaSetSwitch", "value");
-  $none(837);
+  $none(880);
 }
 
 /** Free and total bytes of a device. */
@@ -13814,7 +14740,7 @@ export function _cudaMemoryInfo(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaMemoryInfo", arguments.length, 1);
   $f[0] = $int(device, "_cudaMemoryInfo", "device");
-  return $numbers(838);
+  return $numbers(881);
 }
 
 /** The allocator's counters, as JSON. */
@@ -13828,14 +14754,14 @@ export function _cudaMemoryStats(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaMemoryStats", arguments.length, 1);
   $f[0] = $int(device, "_cudaMemoryStats", "device");
-  return $one(839);
+  return $one(882);
 }
 
 /** Segments and blocks of all devices, as JSON. */
 export function _cudaMemorySnapshot(): Tensor;
 export function _cudaMemorySnapshot(): any {
   if (arguments.length > 0) $checkCount("_cudaMemorySnapshot", arguments.length, 0);
-  return $one(840);
+  return $one(883);
 }
 
 /** Starts peaks, or sums, over. */
@@ -13852,7 +14778,7 @@ export function _cudaResetMemoryStats(device?: any, peaks?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaResetMemoryStats", arguments.length, 2);
   $f[0] = $int(device, "_cudaResetMemoryStats", "device");
   $f[1] = $flag(peaks, "_cudaResetMemoryStats", "peaks");
-  $none(841);
+  $none(884);
 }
 
 /** Limits the memory of a device. */
@@ -13869,7 +14795,7 @@ export function _cudaSetMemoryFraction(device?: any, fraction?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaSetMemoryFraction", arguments.length, 2);
   $f[0] = $int(device, "_cudaSetMemoryFraction", "device");
   $f[1] = $float(fraction, "_cudaSetMemoryFraction", "fraction");
-  $none(842);
+  $none(885);
 }
 
 /** Settings in the grammar of PYTORCH_ALLOC_CONF. */
@@ -13883,14 +14809,14 @@ export function _cudaSetAllocatorOptions(options?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaSetAllocatorOptions", arguments.length, 1);
   $text(0, options, "_cudaSetAllocatorOptions", "options");
-  $none(843);
+  $none(886);
 }
 
 /** native, cudaMallocAsync or pluggable. */
 export function _cudaAllocatorBackend(): Tensor;
 export function _cudaAllocatorBackend(): any {
   if (arguments.length > 0) $checkCount("_cudaAllocatorBackend", arguments.length, 0);
-  return $one(844);
+  return $one(887);
 }
 
 /** Functions of a library take the allocator's place. */
@@ -13910,14 +14836,14 @@ export function _cudaUseAllocator(path?: any, allocate?: any, release?: any): an
   let $p = $ints(0, path, "_cudaUseAllocator", "path", 1);
   $p = $text($p, allocate, "_cudaUseAllocator", "allocate");
   $text($p, release, "_cudaUseAllocator", "release");
-  $none(845);
+  $none(888);
 }
 
 /** Gives cached memory back to the driver. */
 export function _cudaEmptyCache(): void;
 export function _cudaEmptyCache(): any {
   if (arguments.length > 0) $checkCount("_cudaEmptyCache", arguments.length, 0);
-  $none(846);
+  $none(889);
 }
 
 /** A private pool. */
@@ -13937,7 +14863,7 @@ export function _cudaPoolCreate(path?: any, allocate?: any, release?: any): any 
   let $p = $ints(0, path, "_cudaPoolCreate", "path", 1);
   $p = $text($p, allocate, "_cudaPoolCreate", "allocate");
   $text($p, release, "_cudaPoolCreate", "release");
-  return $value(847) as number;
+  return $value(890) as number;
 }
 
 /** Drops a private pool. */
@@ -13951,7 +14877,7 @@ export function _cudaPoolDestroy(pool?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaPoolDestroy", arguments.length, 1);
   $f[0] = $int(pool, "_cudaPoolDestroy", "pool");
-  $none(848);
+  $none(891);
 }
 
 /** Requests of this thread go to a pool. */
@@ -13968,7 +14894,7 @@ export function _cudaPoolBegin(pool?: any, device?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaPoolBegin", arguments.length, 2);
   $f[0] = $int(pool, "_cudaPoolBegin", "pool");
   $f[1] = $int(device, "_cudaPoolBegin", "device");
-  $none(849);
+  $none(892);
 }
 
 /** Requests no longer go to the pool. */
@@ -13985,7 +14911,7 @@ export function _cudaPoolEnd(pool?: any, device?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaPoolEnd", arguments.length, 2);
   $f[0] = $int(pool, "_cudaPoolEnd", "pool");
   $f[1] = $int(device, "_cudaPoolEnd", "device");
-  $none(850);
+  $none(893);
 }
 
 /** The tensor's memory is also used by a stream. */
@@ -14000,7 +14926,7 @@ export function _cudaRecordStream(self?: any, stream?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaRecordStream", arguments.length, 2);
   $f[0] = $id(self, "_cudaRecordStream", "self");
   $f[1] = $int(stream, "_cudaRecordStream", "stream");
-  $none(851);
+  $none(894);
 }
 
 /** A copy in memory that GPUs can read by themselves; itself when it is there. */
@@ -14008,7 +14934,7 @@ export function pinMemory(self: Tensor): Tensor;
 export function pinMemory(self?: any): any {
   if (arguments.length > 1) $checkCount("pinMemory", arguments.length, 1);
   $f[0] = $id(self, "pinMemory", "self");
-  return $one(852);
+  return $one(895);
 }
 
 /** Whether the tensor lies in pinned memory. */
@@ -14016,7 +14942,7 @@ export function isPinned(self: Tensor): boolean;
 export function isPinned(self?: any): any {
   if (arguments.length > 1) $checkCount("isPinned", arguments.length, 1);
   $f[0] = $id(self, "isPinned", "self");
-  return $value(853) as boolean;
+  return $value(896) as boolean;
 }
 
 /** Starts to capture the current stream. */
@@ -14030,7 +14956,7 @@ export function _cudaGraphBegin(sharePoolOf?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaGraphBegin", arguments.length, 1);
   $f[0] = $int(sharePoolOf, "_cudaGraphBegin", "sharePoolOf");
-  return $value(854) as number;
+  return $value(897) as number;
 }
 
 /** Ends a capture, and keeps or drops it. */
@@ -14047,7 +14973,7 @@ export function _cudaGraphEnd(graph?: any, keep?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaGraphEnd", arguments.length, 2);
   $f[0] = $int(graph, "_cudaGraphEnd", "graph");
   $f[1] = $flag(keep, "_cudaGraphEnd", "keep");
-  $none(855);
+  $none(898);
 }
 
 /** Runs a graph. */
@@ -14061,7 +14987,7 @@ export function _cudaGraphReplay(graph?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaGraphReplay", arguments.length, 1);
   $f[0] = $int(graph, "_cudaGraphReplay", "graph");
-  $none(856);
+  $none(899);
 }
 
 /** Frees a graph. */
@@ -14075,14 +15001,14 @@ export function _cudaGraphDestroy(graph?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaGraphDestroy", arguments.length, 1);
   $f[0] = $int(graph, "_cudaGraphDestroy", "graph");
-  $none(857);
+  $none(900);
 }
 
 /** Whether this thread captures a graph. */
 export function _cudaGraphCapturing(): boolean;
 export function _cudaGraphCapturing(): any {
   if (arguments.length > 0) $checkCount("_cudaGraphCapturing", arguments.length, 0);
-  return $value(858) as boolean;
+  return $value(901) as boolean;
 }
 
 /** Replays a captured function, with its backward. */
@@ -14117,7 +15043,7 @@ export function _cudaGraphedCall(forward?: any, backward?: any, inputs?: any, st
   $p = $ints($p, requiresGrad, "_cudaGraphedCall", "requiresGrad", 1);
   $p = $tensors($p, gradOutputs, "_cudaGraphedCall", "gradOutputs");
   $tensorsOrNone($p, gradInputs, "_cudaGraphedCall", "gradInputs");
-  return $many(859) as Tensor[];
+  return $many(902) as Tensor[];
 }
 
 /** The operators that are methods of Tensor. */
@@ -15210,6 +16136,35 @@ export interface TensorMethods {
   logdet(): Tensor;
   /** The sum of the powers A^k / k! of square matrices. */
   matrixExp(): Tensor;
+  /** U, S and V with U diag(S) V^H = self, S descending. */
+  svd(some?: boolean, computeUv?: boolean): Named<"U" | "S" | "V">;
+  svd(options?: { some?: boolean | undefined; computeUv?: boolean | undefined }): Named<"U" | "S" | "V">;
+  svd(some: boolean | undefined, options?: { computeUv?: boolean | undefined }): Named<"U" | "S" | "V">;
+  /** Pseudo-inverses. */
+  pinverse(rcond?: number): Tensor;
+  pinverse(options?: { rcond?: number | undefined }): Tensor;
+  /** Spectra [N, T] of the windows of a signal. */
+  stft(nFft: number, hopLength?: number | null, winLength?: number | null, window?: Tensor | null, center?: boolean, padMode?: "constant" | "reflect" | "replicate" | "circular", normalized?: boolean, onesided?: boolean | null, returnComplex?: boolean | null): Tensor;
+  stft(options: { nFft: number | undefined; hopLength?: number | null | undefined; winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+  stft(nFft: number, options?: { hopLength?: number | null | undefined; winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+  stft(nFft: number, hopLength: number | null | undefined, options?: { winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+  stft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, options?: { window?: Tensor | null | undefined; center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+  stft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, options?: { center?: boolean | undefined; padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+  stft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, options?: { padMode?: "constant" | "reflect" | "replicate" | "circular" | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+  stft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, padMode: "constant" | "reflect" | "replicate" | "circular" | undefined, options?: { normalized?: boolean | undefined; onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+  stft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, padMode: "constant" | "reflect" | "replicate" | "circular" | undefined, normalized: boolean | undefined, options?: { onesided?: boolean | null | undefined; returnComplex?: boolean | null | undefined }): Tensor;
+  stft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, padMode: "constant" | "reflect" | "replicate" | "circular" | undefined, normalized: boolean | undefined, onesided: boolean | null | undefined, options?: { returnComplex?: boolean | null | undefined }): Tensor;
+  /** The signal with given spectra, by least squares. */
+  istft(nFft: number, hopLength?: number | null, winLength?: number | null, window?: Tensor | null, center?: boolean, normalized?: boolean, onesided?: boolean | null, length?: number | null, returnComplex?: boolean): Tensor;
+  istft(options: { nFft: number | undefined; hopLength?: number | null | undefined; winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+  istft(nFft: number, options?: { hopLength?: number | null | undefined; winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+  istft(nFft: number, hopLength: number | null | undefined, options?: { winLength?: number | null | undefined; window?: Tensor | null | undefined; center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+  istft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, options?: { window?: Tensor | null | undefined; center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+  istft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, options?: { center?: boolean | undefined; normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+  istft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, options?: { normalized?: boolean | undefined; onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+  istft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, normalized: boolean | undefined, options?: { onesided?: boolean | null | undefined; length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+  istft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, normalized: boolean | undefined, onesided: boolean | null | undefined, options?: { length?: number | null | undefined; returnComplex?: boolean | undefined }): Tensor;
+  istft(nFft: number, hopLength: number | null | undefined, winLength: number | null | undefined, window: Tensor | null | undefined, center: boolean | undefined, normalized: boolean | undefined, onesided: boolean | null | undefined, length: number | null | undefined, options?: { returnComplex?: boolean | undefined }): Tensor;
   /** The rows of a dim that a 1-d index names. */
   indexSelect(dim: number, index: Tensor): Tensor;
   indexSelect(options: { dim: number | undefined; index: Tensor | undefined }): Tensor;
@@ -15901,6 +16856,10 @@ const methods: Record<string, Function> = {
   slogdet: slogdet,
   logdet: logdet,
   matrixExp: matrixExp,
+  svd: svd,
+  pinverse: pinverse,
+  stft: stft,
+  istft: istft,
   indexSelect: indexSelect,
   indexAdd: indexAdd,
   indexAdd_: indexAdd_,

@@ -1,7 +1,8 @@
 // Reductions whose PyTorch overloads differ by argument type: max, min, std, var, norm.
 import type { DType, Scalar } from "./dtype.js";
 import { TypeError_, ValueError } from "./errors.js";
-import { checkCount, checkNames, id, isOptions, type Named } from "./frame.js";
+import { install, named } from "./arguments.js";
+import { id, type Named } from "./frame.js";
 import * as ops from "./ops.gen.js";
 import { Tensor } from "./tensor.js";
 
@@ -14,23 +15,9 @@ interface ExtremeOptions {
   other?: Tensor;
 }
 
-/** Positional and named arguments as one object; named ones may end the list. */
-function collect(op: string, names: readonly string[], args: readonly unknown[]) {
-  const last = args.at(-1);
-  const named = isOptions(last) ? last : {};
-  const positional = isOptions(last) ? args.slice(0, -1) : args;
-  checkNames(op, named, names);
-  checkCount(op, positional.length, names.length);
-  const out: Record<string, unknown> = { ...named };
-  positional.forEach((value, i) => {
-    if (value !== undefined) out[names[i]!] = value;
-  });
-  return out;
-}
-
 function extreme(op: "max" | "min", self: Tensor, args: readonly unknown[]): Tensor | Extremes {
   const first = args[0] instanceof Tensor ? "other" : "dim";
-  const given = collect(op, [first, "keepdim", first === "dim" ? "other" : "dim"], args);
+  const given = named(op, [first, "keepdim", first === "dim" ? "other" : "dim"], args);
   const { dim, keepdim = false, other } = given;
   if (other !== undefined) {
     id(self, op, "self");
@@ -77,7 +64,7 @@ function moment(op: string, args: readonly unknown[]): [Dim, Scalar | null, bool
   // std(x, unbiased) against std(x, dim, unbiased, keepdim).
   const flagFirst = typeof args[0] === "boolean";
   const names = flagFirst ? ["unbiased"] : ["dim", "unbiased", "keepdim", "correction"];
-  const { dim = null, unbiased, keepdim = false, correction } = collect(op, names, args);
+  const { dim = null, unbiased, keepdim = false, correction } = named(op, names, args);
   if (unbiased !== undefined && correction !== undefined)
     throw new ValueError(`${op}: expected either unbiased or correction, got both`);
   const flag = unbiased === undefined || unbiased === null ? null : unbiased ? 1 : 0;
@@ -138,7 +125,7 @@ export function norm(
   options?: NormOptions,
 ): Tensor;
 export function norm(self: Tensor, ...args: unknown[]): Tensor {
-  const given = collect("norm", ["p", "dim", "keepdim", "dtype"], args);
+  const given = named("norm", ["p", "dim", "keepdim", "dtype"], args);
   const { p = "fro", dim = null, keepdim = false, dtype = null } = given;
   const rest = [dim as Dim, keepdim as boolean, dtype as DType | null] as const;
   return ops._norm(self, ...order("norm", p), ...rest);
@@ -153,7 +140,7 @@ export function linalgNorm(
   options?: LinalgNormOptions,
 ): Tensor;
 export function linalgNorm(self: Tensor, ...args: unknown[]): Tensor {
-  const given = collect("linalg.norm", ["ord", "dim", "keepdim", "dtype"], args);
+  const given = named("linalg.norm", ["ord", "dim", "keepdim", "dtype"], args);
   const { ord = null, dim = null, keepdim = false, dtype = null } = given;
   const rest = [dim as Dim, keepdim as boolean, dtype as DType | null] as const;
   return ops._linalgNorm(self, ...order("linalg.norm", ord), ...rest);
@@ -168,10 +155,16 @@ export function linalgMatrixNorm(
   options?: LinalgNormOptions,
 ): Tensor;
 export function linalgMatrixNorm(self: Tensor, ...args: unknown[]): Tensor {
-  const given = collect("linalg.matrix_norm", ["ord", "dim", "keepdim", "dtype"], args);
+  const given = named("linalg.matrix_norm", ["ord", "dim", "keepdim", "dtype"], args);
   const { ord = "fro", dim = [-2, -1], keepdim = false, dtype = null } = given;
   const rest = [dim as readonly number[], keepdim as boolean, dtype as DType | null] as const;
   return ops._matrixNorm(self, ...order("linalg.matrix_norm", ord), ...rest);
+}
+
+/** torch.linalg.cond: the condition number of matrices, by singular values unless given. */
+export function linalgCond(self: Tensor, p?: NormOrder | null | { p?: NormOrder | null }): Tensor {
+  const { p: ord = null } = named("linalg.cond", ["p"], p === undefined ? [] : [p]);
+  return ops._linalgCond(self, ...order("linalg.cond", ord));
 }
 
 /** The methods of Tensor that this file gives. */
@@ -205,14 +198,12 @@ declare module "./tensor.js" {
 
 /** Puts the methods on Tensor's prototype. */
 export function installReductions(prototype: object): void {
-  const methods = { max, min, std, var: variance, norm } as Record<string, Function>;
-  for (const [name, fn] of Object.entries(methods)) {
-    Object.defineProperty(prototype, name, {
-      value(this: Tensor, ...args: unknown[]): unknown {
-        return fn(this, ...args);
-      },
-      writable: true,
-      configurable: true,
-    });
-  }
+  const functions = { max, min, std, var: variance, norm } as Record<string, Function>;
+  const methods = Object.entries(functions).map(([name, fn]) => [
+    name,
+    function (this: Tensor, ...args: unknown[]): unknown {
+      return fn(this, ...args);
+    },
+  ]);
+  install(prototype, Object.fromEntries(methods));
 }

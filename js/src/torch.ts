@@ -1,5 +1,6 @@
 // Torch's names, whatever host the core runs on: index.ts and web.ts add that.
 import { installAliases } from "./aliases.js";
+import { install } from "./arguments.js";
 import { backend, onConnect } from "./backend.js";
 import { installChoosing } from "./choosing.js";
 import { InternalError } from "./errors.js";
@@ -25,7 +26,12 @@ ops.installMethods(Tensor.prototype);
 installAliases(Tensor.prototype);
 installChoosing(Tensor.prototype);
 installProducts(Tensor.prototype);
-Object.assign(Tensor.prototype, castMethods, randomMethods, shapeMethods, streamMethods);
+install(Tensor.prototype, {
+  ...castMethods,
+  ...randomMethods,
+  ...shapeMethods,
+  ...streamMethods,
+});
 installReductions(Tensor.prototype);
 nameClasses(nn, optim, optim.lrScheduler);
 
@@ -72,6 +78,14 @@ export type { DeviceLike, Scalar } from "./dtype.js";
 export { frombuffer, tensor } from "./convert.js";
 export type { Nested, TensorData, TensorOptions, TypedArray } from "./convert.js";
 export { arange } from "./creation.js";
+export {
+  bartlettWindow,
+  blackmanWindow,
+  hammingWindow,
+  hannWindow,
+  kaiserWindow,
+} from "./windows.js";
+export type { WindowOptions } from "./windows.js";
 export { Generator } from "./generator.js";
 export {
   getRngState,
@@ -104,6 +118,7 @@ export {
 export { enableGrad, noGrad, setGradEnabled } from "./autograd.js";
 export * as autograd from "./autograd.js";
 export * as linalg from "./linalg.js";
+export * as fft from "./fft.js";
 export * as special from "./special.js";
 export { polygamma } from "./special.js";
 export {

@@ -1,5 +1,5 @@
 // Compares eigen- and singular vectors, whose sign, phase and basis within a subspace are free.
-import type { TensorLike } from "./api.js";
+import { dtypeName, type TensorLike } from "./api.js";
 import { isClose, tensorDifference, toleranceFor, type Tolerance } from "./compare.js";
 import { recordedValues, type TensorCode, type Values } from "./codec.js";
 import type { Fixture } from "./fixtures.js";
@@ -224,12 +224,13 @@ function matrices({ dtype, shape, data }: Values, asRow = false): Matrix[] {
 }
 
 function toValues(tensor: TensorLike): Values {
-  return { dtype: String(tensor.dtype), shape: tensor.shape, data: tensor.data() };
+  return { dtype: dtypeName(tensor.dtype), shape: tensor.shape, data: tensor.data() };
 }
 
 function sameHead(actual: TensorLike, expected: Values): boolean {
-  const dtype = String(actual.dtype).replace(/^torch\./, "");
-  return dtype === expected.dtype && String(actual.shape) === String(expected.shape);
+  return (
+    dtypeName(actual.dtype) === expected.dtype && String(actual.shape) === String(expected.shape)
+  );
 }
 
 /** The ordinary comparison, which names the type or shape that differs. */

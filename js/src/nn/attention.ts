@@ -1,19 +1,12 @@
 // Multi-head attention.
-import { bool } from "../dtype.js";
-import { ShapeError, TypeError_, ValueError } from "../errors.js";
-import * as ops from "../ops.gen.js";
+import { ValueError } from "../errors.js";
 import type { Tensor } from "../tensor.js";
-import { bind, factory, placed, type Factory, type Init } from "./bind.js";
-import { functional } from "./functional_lookup.js";
+import { bind, factory, type Factory, type Init } from "./bind.js";
+import { multiHeadAttentionForward as attentionForward } from "./functional_attention.js";
 import { constant_, xavierNormal_, xavierUniform_ } from "./init.js";
 import { Linear, parameter } from "./linear.js";
 import { Module } from "./module.js";
 import type { Parameter } from "./parameter.js";
-
-const linear = functional("linear");
-const softmax = functional("softmax");
-const dropout = functional("dropout");
-const cat = functional("cat");
 
 export interface MultiheadAttentionOptions extends Factory {
   dropout?: number;
@@ -62,13 +55,6 @@ const stateNames = {
   biasV: "bias_v",
   outProj: "out_proj",
 };
-
-/** A mask as numbers to add: a bool mask gives -inf where it is true. */
-function additive(mask: Tensor, like: Tensor): Tensor {
-  if (mask.dtype !== bool) return mask.to(like.dtype);
-  const zeros = ops.zeros(mask.shape, placed({ device: like.device, dtype: like.dtype }));
-  return zeros.maskedFill_(mask, -Infinity);
-}
 
 /** Vaswani et al., "Attention is all you need" (2017). Returns [output, weights or null]. */
 export class MultiheadAttention extends Module<AttentionArgs, [Tensor, Tensor | null]> {
@@ -145,19 +131,6 @@ export class MultiheadAttention extends Module<AttentionArgs, [Tensor, Tensor | 
     if (this.biasV) xavierNormal_(this.biasV);
   }
 
-  /** Query, key and value, [L, N, E] each. */
-  private project(q: Tensor, k: Tensor, v: Tensor): [Tensor, Tensor, Tensor] {
-    const e = this.embedDim;
-    const part = (i: number, own: Parameter | null) =>
-      own ?? this.inProjWeight!.narrow(0, i * e, e);
-    const bias = (i: number) => this.inProjBias?.narrow(0, i * e, e) ?? null;
-    return [
-      linear(q, part(0, this.qProjWeight), bias(0)),
-      linear(k, part(1, this.kProjWeight), bias(1)),
-      linear(v, part(2, this.vProjWeight), bias(2)),
-    ];
-  }
-
   forward(...args: AttentionArgs): [Tensor, Tensor | null] {
     const o = bind<Required<AttentionOptions> & { query: Tensor; key: Tensor; value: Tensor }>(
       "MultiheadAttention",
@@ -171,67 +144,32 @@ export class MultiheadAttention extends Module<AttentionArgs, [Tensor, Tensor | 
         isCausal: false,
       },
     );
-    if (o.isCausal && o.attnMask === null) {
-      throw new TypeError_("MultiheadAttention: isCausal is a hint and needs attnMask");
-    }
-    const single = o.query.ndim === 2;
-    if (!single && o.query.ndim !== 3) {
-      throw new ShapeError(
-        `MultiheadAttention: expected a query of 2 or 3 dims, got shape [${o.query.shape}]`,
-      );
-    }
-    const arrange = (t: Tensor) =>
-      single ? t.unsqueeze(1) : this.batchFirst ? t.transpose(0, 1) : t;
-    const padding = single && o.keyPaddingMask ? o.keyPaddingMask.unsqueeze(0) : o.keyPaddingMask;
-    const qkv = this.project(arrange(o.query), arrange(o.key), arrange(o.value));
-    const { output, weights } = this.attend(qkv, padding, o.attnMask);
-    const out = single ? output.select(1, 0) : this.batchFirst ? output.transpose(0, 1) : output;
-    if (!o.needWeights) return [out, null];
-    const shown = o.averageAttnWeights ? weights.sum(1).div(this.numHeads) : weights;
-    return [out, single ? shown.select(0, 0) : shown];
-  }
-
-  private attend(
-    [q, k, v]: [Tensor, Tensor, Tensor],
-    padding: Tensor | null,
-    attnMask: Tensor | null,
-  ): { output: Tensor; weights: Tensor } {
-    const [length, n] = q.shape as [number, number];
-    const heads = this.numHeads;
-    const size = this.embedDim / heads;
-    let added = 0;
-    if (this.biasK && this.biasV) {
-      k = cat([k, this.biasK.expand([1, n, this.embedDim])], 0);
-      v = cat([v, this.biasV.expand([1, n, this.embedDim])], 0);
-      added++;
-    }
-    const split = (t: Tensor) => t.reshape([t.size(0), n * heads, size]).transpose(0, 1);
-    let [qs, ks, vs] = [split(q), split(k), split(v)];
-    if (this.addZeroAttn) {
-      const zeros = ops.zeros([n * heads, 1, size], placed({ device: q.device, dtype: q.dtype }));
-      ks = cat([ks, zeros], 1);
-      vs = cat([vs, zeros], 1);
-      added++;
-    }
-    let scores = ops.bmm(qs.mul(Math.sqrt(1 / size)), ks.transpose(1, 2));
-    const source = ks.size(1);
-    const widen = (mask: Tensor): Tensor => {
-      const m = additive(mask, q);
-      if (added === 0) return m;
-      const zeros = ops.zeros([...m.shape.slice(0, -1), added], placed({ dtype: m.dtype }));
-      return cat([m, zeros], -1);
-    };
-    if (attnMask) scores = scores.add(widen(attnMask));
-    if (padding) {
-      const m = widen(padding).reshape([n, 1, 1, source]);
-      scores = scores.reshape([n, heads, length, source]).add(m).reshape(scores.shape);
-    }
-    const weights = softmax(scores, -1);
-    const used = this.dropout > 0 ? dropout(weights, this.dropout, this.training) : weights;
-    const joined = ops.bmm(used, vs).transpose(0, 1).reshape([length, n, this.embedDim]);
-    return {
-      output: this.outProj(joined),
-      weights: weights.reshape([n, heads, length, source]),
-    };
+    const arrange = (t: Tensor) => (this.batchFirst && t.ndim === 3 ? t.transpose(0, 1) : t);
+    const [output, weights] = attentionForward(
+      ...([arrange(o.query), arrange(o.key), arrange(o.value)] as const),
+      this.embedDim,
+      this.numHeads,
+      this.inProjWeight,
+      this.inProjBias,
+      this.biasK,
+      this.biasV,
+      this.addZeroAttn,
+      this.dropout,
+      this.outProj.weight,
+      this.outProj.bias,
+      {
+        training: this.training,
+        keyPaddingMask: o.keyPaddingMask,
+        needWeights: o.needWeights,
+        attnMask: o.attnMask,
+        useSeparateProjWeight: this.inProjWeight === null,
+        qProjWeight: this.qProjWeight,
+        kProjWeight: this.kProjWeight,
+        vProjWeight: this.vProjWeight,
+        averageAttnWeights: o.averageAttnWeights,
+        isCausal: o.isCausal,
+      },
+    );
+    return [arrange(output), weights];
   }
 }

@@ -6,6 +6,7 @@ import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
 
 export * from "./functional.gen.js";
+export * from "./functional_attention.js";
 export * from "./functional_losses.js";
 export * from "./functional_vision.js";
 export { sigmoid, tanh } from "../ops.gen.js";
@@ -123,9 +124,18 @@ export {
   adaptiveMaxPool2d,
   adaptiveMaxPool3d,
   fold,
+  fractionalMaxPool2d,
+  fractionalMaxPool3d,
   lpPool1d,
   lpPool2d,
   lpPool3d,
   unfold,
 } from "./functional_pool.js";
-export type { AdaptiveMaxPool, LPPool, LPPoolOptions, OutputSize } from "./functional_pool.js";
+export type {
+  AdaptiveMaxPool,
+  FractionalMaxPool,
+  FractionalMaxPoolOptions,
+  LPPool,
+  LPPoolOptions,
+  OutputSize,
+} from "./functional_pool.js";

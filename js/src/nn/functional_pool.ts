@@ -125,6 +125,82 @@ export const lpPool2d: LPPool = lpPool("lpPool2d", 2, avgPool2d);
 /** (Σ x^p)^(1/p) of windows of [N, C, D, H, W]. */
 export const lpPool3d: LPPool = lpPool("lpPool3d", 3, avgPool3d);
 
+// ---- fractional max pooling
+
+export interface FractionalMaxPoolOptions {
+  outputSize?: Size | null;
+  /** The output's size as a part of the input's, instead of outputSize. */
+  outputRatio?: number | readonly number[] | null;
+  returnIndices?: boolean;
+  /** The random places of the windows, [N, C, dims], from [0, 1). */
+  _randomSamples?: Tensor | null;
+}
+
+/** The maxima, or with returnIndices also their places. */
+export interface FractionalMaxPool {
+  (
+    input: Tensor,
+    kernelSize: Size,
+    options: FractionalMaxPoolOptions & { returnIndices: true },
+  ): Pair;
+  (
+    input: Tensor,
+    kernelSize: Size,
+    options: FractionalMaxPoolOptions & { returnIndices?: false },
+  ): Tensor;
+  (
+    input: Tensor,
+    kernelSize: Size,
+    outputSize?: Size | null,
+    outputRatio?: number | readonly number[] | null,
+    returnIndices?: boolean,
+    _randomSamples?: Tensor | null,
+  ): Tensor | Pair;
+}
+
+function fractionalMax(
+  name: string,
+  rank: number,
+  pool: (x: Tensor, kernel: Size, size: number[], samples: Tensor) => Iterable<Tensor>,
+): FractionalMaxPool {
+  return ((input: Tensor, kernelSize: Size, ...args: unknown[]): Tensor | Pair => {
+    const o = bind<Required<FractionalMaxPoolOptions>>(name, args, [], {
+      outputSize: null,
+      outputRatio: null,
+      returnIndices: false,
+      _randomSamples: null,
+    });
+    const sizes = input.shape.slice(-rank);
+    if (o.outputSize === null && o.outputRatio === null) {
+      throw new ValueError(`${name}: expected outputSize or outputRatio`);
+    }
+    const ratios = tuple(o.outputRatio ?? 1, rank);
+    const wanted =
+      o.outputSize === null
+        ? sizes.map((n, i) => Math.trunc(n * ratios[i]!))
+        : tuple(o.outputSize, rank);
+    const batch = input.ndim > rank + 1 ? input.size(0) : 1;
+    const { dtype, device } = input;
+    const samples =
+      o._randomSamples ?? ops.rand([batch, input.size(-rank - 1), rank], { dtype, device });
+    const [output, indices] = pool(input, kernelSize, wanted, samples) as unknown as Pair;
+    return o.returnIndices ? [output, indices] : output;
+  }) as FractionalMaxPool;
+}
+
+/** Maxima of windows of random steps over [N, C, H, W]; Graham (2014). */
+export const fractionalMaxPool2d: FractionalMaxPool = fractionalMax(
+  "fractionalMaxPool2d",
+  2,
+  ops._fractionalMaxPool2d,
+);
+/** Maxima of windows of random steps over [N, C, D, H, W]; Graham (2014). */
+export const fractionalMaxPool3d: FractionalMaxPool = fractionalMax(
+  "fractionalMaxPool3d",
+  3,
+  ops._fractionalMaxPool3d,
+);
+
 // ---- windows as columns
 
 /** The windows of [N, C, H, W] as columns [N, C kh kw, L]. */
