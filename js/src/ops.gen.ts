@@ -46,7 +46,7 @@ import type { Generator } from "./generator.js";
 import type { Tensor } from "./tensor.js";
 
 /** The roll of operators that these numbers belong to. */
-export const rollHash = 3017454897;
+export const rollHash = 31824316;
 
 /** absolute value */
 export function abs(self: Tensor): Tensor;
@@ -360,12 +360,40 @@ export function frac(self?: any): any {
   return $one(39);
 }
 
+/** what an integer of [quant_min, quant_max] can hold: (q - zero_point) scale */
+export function fakeQuantizePerTensorAffine(self: Tensor, scale?: number, zeroPoint?: number, quantMin?: number, quantMax?: number): Tensor;
+export function fakeQuantizePerTensorAffine(self: Tensor, options?: { scale?: number | undefined; zeroPoint?: number | undefined; quantMin?: number | undefined; quantMax?: number | undefined }): Tensor;
+export function fakeQuantizePerTensorAffine(self: Tensor, scale: number | undefined, options?: { zeroPoint?: number | undefined; quantMin?: number | undefined; quantMax?: number | undefined }): Tensor;
+export function fakeQuantizePerTensorAffine(self: Tensor, scale: number | undefined, zeroPoint: number | undefined, options?: { quantMin?: number | undefined; quantMax?: number | undefined }): Tensor;
+export function fakeQuantizePerTensorAffine(self: Tensor, scale: number | undefined, zeroPoint: number | undefined, quantMin: number | undefined, options?: { quantMax?: number | undefined }): Tensor;
+export function fakeQuantizePerTensorAffine(self?: any, scale?: any, zeroPoint?: any, quantMin?: any, quantMax?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fakeQuantizePerTensorAffine", last, ["scale","zeroPoint","quantMin","quantMax"]);
+    if (scale === (last as unknown) || scale === undefined) scale = last["scale"] as never;
+    if (zeroPoint === (last as unknown) || zeroPoint === undefined) zeroPoint = last["zeroPoint"] as never;
+    if (quantMin === (last as unknown) || quantMin === undefined) quantMin = last["quantMin"] as never;
+    if (quantMax === (last as unknown) || quantMax === undefined) quantMax = last["quantMax"] as never;
+  }
+  else if (arguments.length > 5) $checkCount("fakeQuantizePerTensorAffine", arguments.length, 5);
+  if (scale === undefined) scale = 1;
+  if (zeroPoint === undefined) zeroPoint = 0;
+  if (quantMin === undefined) quantMin = 0;
+  if (quantMax === undefined) quantMax = 255;
+  $f[0] = $id(self, "fakeQuantizePerTensorAffine", "self");
+  $f[1] = $float(scale, "fakeQuantizePerTensorAffine", "scale");
+  $f[2] = $float(zeroPoint, "fakeQuantizePerTensorAffine", "zeroPoint");
+  $f[3] = $float(quantMin, "fakeQuantizePerTensorAffine", "quantMin");
+  $f[4] = $float(quantMax, "fakeQuantizePerTensorAffine", "quantMax");
+  return $one(40);
+}
+
 /** x where positive, else 0 */
 export function relu(self: Tensor): Tensor;
 export function relu(self?: any): any {
   if (arguments.length > 1) $checkCount("relu", arguments.length, 1);
   $f[0] = $id(self, "relu", "self");
-  return $one(41);
+  return $one(42);
 }
 
 /** x clamped to [0, 6] */
@@ -373,7 +401,7 @@ export function relu6(self: Tensor): Tensor;
 export function relu6(self?: any): any {
   if (arguments.length > 1) $checkCount("relu6", arguments.length, 1);
   $f[0] = $id(self, "relu6", "self");
-  return $one(42);
+  return $one(43);
 }
 
 /** x where positive, else negative_slope x */
@@ -389,7 +417,7 @@ export function leakyRelu(self?: any, negativeSlope?: any): any {
   if (negativeSlope === undefined) negativeSlope = 0.01;
   $f[0] = $id(self, "leakyRelu", "self");
   $f[1] = $float(negativeSlope, "leakyRelu", "negativeSlope");
-  return $one(44);
+  return $one(45);
 }
 
 /** x where above threshold, else value */
@@ -409,7 +437,7 @@ export function threshold(self?: any, threshold?: any, value?: any): any {
   $f[0] = $id(self, "threshold", "self");
   $f[1] = $float(threshold, "threshold", "threshold");
   $f[2] = $float(value, "threshold", "value");
-  return $one(45);
+  return $one(46);
 }
 
 /** 1 / (1 + exp(-x)) */
@@ -417,7 +445,7 @@ export function sigmoid(self: Tensor): Tensor;
 export function sigmoid(self?: any): any {
   if (arguments.length > 1) $checkCount("sigmoid", arguments.length, 1);
   $f[0] = $id(self, "sigmoid", "self");
-  return $one(46);
+  return $one(47);
 }
 
 /** log(sigmoid(x)) */
@@ -425,7 +453,7 @@ export function logSigmoid(self: Tensor): Tensor;
 export function logSigmoid(self?: any): any {
   if (arguments.length > 1) $checkCount("logSigmoid", arguments.length, 1);
   $f[0] = $id(self, "logSigmoid", "self");
-  return $one(47);
+  return $one(48);
 }
 
 /** (x + 3) / 6 clamped to [0, 1] */
@@ -433,7 +461,7 @@ export function hardsigmoid(self: Tensor): Tensor;
 export function hardsigmoid(self?: any): any {
   if (arguments.length > 1) $checkCount("hardsigmoid", arguments.length, 1);
   $f[0] = $id(self, "hardsigmoid", "self");
-  return $one(48);
+  return $one(49);
 }
 
 /** x hardsigmoid(x) */
@@ -441,7 +469,7 @@ export function hardswish(self: Tensor): Tensor;
 export function hardswish(self?: any): any {
   if (arguments.length > 1) $checkCount("hardswish", arguments.length, 1);
   $f[0] = $id(self, "hardswish", "self");
-  return $one(49);
+  return $one(50);
 }
 
 /** x sigmoid(x) */
@@ -449,7 +477,7 @@ export function silu(self: Tensor): Tensor;
 export function silu(self?: any): any {
   if (arguments.length > 1) $checkCount("silu", arguments.length, 1);
   $f[0] = $id(self, "silu", "self");
-  return $one(50);
+  return $one(51);
 }
 
 /** x tanh(softplus(x)) */
@@ -457,7 +485,7 @@ export function mish(self: Tensor): Tensor;
 export function mish(self?: any): any {
   if (arguments.length > 1) $checkCount("mish", arguments.length, 1);
   $f[0] = $id(self, "mish", "self");
-  return $one(51);
+  return $one(52);
 }
 
 /** log(1 + exp(beta x)) / beta, x itself where beta x > threshold */
@@ -477,7 +505,7 @@ export function softplus(self?: any, beta?: any, threshold?: any): any {
   $f[0] = $id(self, "softplus", "self");
   $f[1] = $float(beta, "softplus", "beta");
   $f[2] = $float(threshold, "softplus", "threshold");
-  return $one(52);
+  return $one(53);
 }
 
 /** scale x where positive, else scale alpha (exp(input_scale x) - 1) */
@@ -501,7 +529,7 @@ export function elu(self?: any, alpha?: any, scale?: any, inputScale?: any): any
   $f[1] = $float(alpha, "elu", "alpha");
   $f[2] = $float(scale, "elu", "scale");
   $f[3] = $float(inputScale, "elu", "inputScale");
-  return $one(53);
+  return $one(54);
 }
 
 /** self-normalizing elu */
@@ -509,7 +537,7 @@ export function selu(self: Tensor): Tensor;
 export function selu(self?: any): any {
   if (arguments.length > 1) $checkCount("selu", arguments.length, 1);
   $f[0] = $id(self, "selu", "self");
-  return $one(54);
+  return $one(55);
 }
 
 /** x where positive, else alpha (exp(x / alpha) - 1) */
@@ -525,7 +553,7 @@ export function celu(self?: any, alpha?: any): any {
   if (alpha === undefined) alpha = 1;
   $f[0] = $id(self, "celu", "self");
   $f[1] = $float(alpha, "celu", "alpha");
-  return $one(55);
+  return $one(56);
 }
 
 /** gelu with the distribution function approximated by tanh */
@@ -533,7 +561,7 @@ export function geluTanh(self: Tensor): Tensor;
 export function geluTanh(self?: any): any {
   if (arguments.length > 1) $checkCount("geluTanh", arguments.length, 1);
   $f[0] = $id(self, "geluTanh", "self");
-  return $one(57);
+  return $one(58);
 }
 
 /** 0 inside [-lambd, lambd], else x */
@@ -549,7 +577,7 @@ export function hardshrink(self?: any, lambd?: any): any {
   if (lambd === undefined) lambd = 0.5;
   $f[0] = $id(self, "hardshrink", "self");
   $f[1] = $float(lambd, "hardshrink", "lambd");
-  return $one(58);
+  return $one(59);
 }
 
 /** x - tanh(x) */
@@ -557,7 +585,7 @@ export function tanhshrink(self: Tensor): Tensor;
 export function tanhshrink(self?: any): any {
   if (arguments.length > 1) $checkCount("tanhshrink", arguments.length, 1);
   $f[0] = $id(self, "tanhshrink", "self");
-  return $one(60);
+  return $one(61);
 }
 
 /** x / (1 + abs(x)) */
@@ -565,7 +593,7 @@ export function softsign(self: Tensor): Tensor;
 export function softsign(self?: any): any {
   if (arguments.length > 1) $checkCount("softsign", arguments.length, 1);
   $f[0] = $id(self, "softsign", "self");
-  return $one(61);
+  return $one(62);
 }
 
 /** error function */
@@ -573,7 +601,7 @@ export function erf(self: Tensor): Tensor;
 export function erf(self?: any): any {
   if (arguments.length > 1) $checkCount("erf", arguments.length, 1);
   $f[0] = $id(self, "erf", "self");
-  return $one(62);
+  return $one(63);
 }
 
 /** 1 - erf(x) */
@@ -581,7 +609,7 @@ export function erfc(self: Tensor): Tensor;
 export function erfc(self?: any): any {
   if (arguments.length > 1) $checkCount("erfc", arguments.length, 1);
   $f[0] = $id(self, "erfc", "self");
-  return $one(63);
+  return $one(64);
 }
 
 /** inverse error function */
@@ -589,7 +617,7 @@ export function erfinv(self: Tensor): Tensor;
 export function erfinv(self?: any): any {
   if (arguments.length > 1) $checkCount("erfinv", arguments.length, 1);
   $f[0] = $id(self, "erfinv", "self");
-  return $one(64);
+  return $one(65);
 }
 
 /** exp(x^2) erfc(x) */
@@ -597,7 +625,7 @@ export function specialErfcx(self: Tensor): Tensor;
 export function specialErfcx(self?: any): any {
   if (arguments.length > 1) $checkCount("specialErfcx", arguments.length, 1);
   $f[0] = $id(self, "specialErfcx", "self");
-  return $one(65);
+  return $one(66);
 }
 
 /** normal distribution function */
@@ -605,7 +633,7 @@ export function specialNdtr(self: Tensor): Tensor;
 export function specialNdtr(self?: any): any {
   if (arguments.length > 1) $checkCount("specialNdtr", arguments.length, 1);
   $f[0] = $id(self, "specialNdtr", "self");
-  return $one(66);
+  return $one(67);
 }
 
 /** inverse of the normal distribution function */
@@ -613,7 +641,7 @@ export function specialNdtri(self: Tensor): Tensor;
 export function specialNdtri(self?: any): any {
   if (arguments.length > 1) $checkCount("specialNdtri", arguments.length, 1);
   $f[0] = $id(self, "specialNdtri", "self");
-  return $one(67);
+  return $one(68);
 }
 
 /** logarithm of the normal distribution function */
@@ -621,7 +649,7 @@ export function specialLogNdtr(self: Tensor): Tensor;
 export function specialLogNdtr(self?: any): any {
   if (arguments.length > 1) $checkCount("specialLogNdtr", arguments.length, 1);
   $f[0] = $id(self, "specialLogNdtr", "self");
-  return $one(68);
+  return $one(69);
 }
 
 /** -x log(x) */
@@ -629,7 +657,7 @@ export function specialEntr(self: Tensor): Tensor;
 export function specialEntr(self?: any): any {
   if (arguments.length > 1) $checkCount("specialEntr", arguments.length, 1);
   $f[0] = $id(self, "specialEntr", "self");
-  return $one(69);
+  return $one(70);
 }
 
 /** log(abs(gamma(x))) */
@@ -637,7 +665,7 @@ export function lgamma(self: Tensor): Tensor;
 export function lgamma(self?: any): any {
   if (arguments.length > 1) $checkCount("lgamma", arguments.length, 1);
   $f[0] = $id(self, "lgamma", "self");
-  return $one(70);
+  return $one(71);
 }
 
 /** derivative of lgamma */
@@ -645,7 +673,7 @@ export function digamma(self: Tensor): Tensor;
 export function digamma(self?: any): any {
   if (arguments.length > 1) $checkCount("digamma", arguments.length, 1);
   $f[0] = $id(self, "digamma", "self");
-  return $one(71);
+  return $one(72);
 }
 
 /** second derivative of lgamma */
@@ -653,7 +681,7 @@ export function trigamma(self: Tensor): Tensor;
 export function trigamma(self?: any): any {
   if (arguments.length > 1) $checkCount("trigamma", arguments.length, 1);
   $f[0] = $id(self, "trigamma", "self");
-  return $one(72);
+  return $one(73);
 }
 
 /** modified Bessel function, first kind, order 0 */
@@ -661,7 +689,7 @@ export function i0(self: Tensor): Tensor;
 export function i0(self?: any): any {
   if (arguments.length > 1) $checkCount("i0", arguments.length, 1);
   $f[0] = $id(self, "i0", "self");
-  return $one(74);
+  return $one(75);
 }
 
 /** exp(-abs(x)) i0(x) */
@@ -669,7 +697,7 @@ export function specialI0e(self: Tensor): Tensor;
 export function specialI0e(self?: any): any {
   if (arguments.length > 1) $checkCount("specialI0e", arguments.length, 1);
   $f[0] = $id(self, "specialI0e", "self");
-  return $one(75);
+  return $one(76);
 }
 
 /** modified Bessel function, first kind, order 1 */
@@ -677,7 +705,7 @@ export function specialI1(self: Tensor): Tensor;
 export function specialI1(self?: any): any {
   if (arguments.length > 1) $checkCount("specialI1", arguments.length, 1);
   $f[0] = $id(self, "specialI1", "self");
-  return $one(76);
+  return $one(77);
 }
 
 /** exp(-abs(x)) i1(x) */
@@ -685,7 +713,7 @@ export function specialI1e(self: Tensor): Tensor;
 export function specialI1e(self?: any): any {
   if (arguments.length > 1) $checkCount("specialI1e", arguments.length, 1);
   $f[0] = $id(self, "specialI1e", "self");
-  return $one(77);
+  return $one(78);
 }
 
 /** Bessel function, first kind, order 0 */
@@ -693,7 +721,7 @@ export function specialBesselJ0(self: Tensor): Tensor;
 export function specialBesselJ0(self?: any): any {
   if (arguments.length > 1) $checkCount("specialBesselJ0", arguments.length, 1);
   $f[0] = $id(self, "specialBesselJ0", "self");
-  return $one(78);
+  return $one(79);
 }
 
 /** Bessel function, first kind, order 1 */
@@ -701,7 +729,7 @@ export function specialBesselJ1(self: Tensor): Tensor;
 export function specialBesselJ1(self?: any): any {
   if (arguments.length > 1) $checkCount("specialBesselJ1", arguments.length, 1);
   $f[0] = $id(self, "specialBesselJ1", "self");
-  return $one(79);
+  return $one(80);
 }
 
 /** Bessel function, second kind, order 0 */
@@ -709,7 +737,7 @@ export function specialBesselY0(self: Tensor): Tensor;
 export function specialBesselY0(self?: any): any {
   if (arguments.length > 1) $checkCount("specialBesselY0", arguments.length, 1);
   $f[0] = $id(self, "specialBesselY0", "self");
-  return $one(80);
+  return $one(81);
 }
 
 /** Bessel function, second kind, order 1 */
@@ -717,7 +745,7 @@ export function specialBesselY1(self: Tensor): Tensor;
 export function specialBesselY1(self?: any): any {
   if (arguments.length > 1) $checkCount("specialBesselY1", arguments.length, 1);
   $f[0] = $id(self, "specialBesselY1", "self");
-  return $one(81);
+  return $one(82);
 }
 
 /** modified Bessel function, first kind, order 0 */
@@ -725,7 +753,7 @@ export function specialModifiedBesselI0(self: Tensor): Tensor;
 export function specialModifiedBesselI0(self?: any): any {
   if (arguments.length > 1) $checkCount("specialModifiedBesselI0", arguments.length, 1);
   $f[0] = $id(self, "specialModifiedBesselI0", "self");
-  return $one(82);
+  return $one(83);
 }
 
 /** modified Bessel function, first kind, order 1 */
@@ -733,7 +761,7 @@ export function specialModifiedBesselI1(self: Tensor): Tensor;
 export function specialModifiedBesselI1(self?: any): any {
   if (arguments.length > 1) $checkCount("specialModifiedBesselI1", arguments.length, 1);
   $f[0] = $id(self, "specialModifiedBesselI1", "self");
-  return $one(83);
+  return $one(84);
 }
 
 /** modified Bessel function, second kind, order 0 */
@@ -741,7 +769,7 @@ export function specialModifiedBesselK0(self: Tensor): Tensor;
 export function specialModifiedBesselK0(self?: any): any {
   if (arguments.length > 1) $checkCount("specialModifiedBesselK0", arguments.length, 1);
   $f[0] = $id(self, "specialModifiedBesselK0", "self");
-  return $one(84);
+  return $one(85);
 }
 
 /** modified Bessel function, second kind, order 1 */
@@ -749,7 +777,7 @@ export function specialModifiedBesselK1(self: Tensor): Tensor;
 export function specialModifiedBesselK1(self?: any): any {
   if (arguments.length > 1) $checkCount("specialModifiedBesselK1", arguments.length, 1);
   $f[0] = $id(self, "specialModifiedBesselK1", "self");
-  return $one(85);
+  return $one(86);
 }
 
 /** exp(x) k0(x) */
@@ -757,7 +785,7 @@ export function specialScaledModifiedBesselK0(self: Tensor): Tensor;
 export function specialScaledModifiedBesselK0(self?: any): any {
   if (arguments.length > 1) $checkCount("specialScaledModifiedBesselK0", arguments.length, 1);
   $f[0] = $id(self, "specialScaledModifiedBesselK0", "self");
-  return $one(86);
+  return $one(87);
 }
 
 /** exp(x) k1(x) */
@@ -765,7 +793,7 @@ export function specialScaledModifiedBesselK1(self: Tensor): Tensor;
 export function specialScaledModifiedBesselK1(self?: any): any {
   if (arguments.length > 1) $checkCount("specialScaledModifiedBesselK1", arguments.length, 1);
   $f[0] = $id(self, "specialScaledModifiedBesselK1", "self");
-  return $one(87);
+  return $one(88);
 }
 
 /** sin(x) / x */
@@ -773,7 +801,7 @@ export function specialSphericalBesselJ0(self: Tensor): Tensor;
 export function specialSphericalBesselJ0(self?: any): any {
   if (arguments.length > 1) $checkCount("specialSphericalBesselJ0", arguments.length, 1);
   $f[0] = $id(self, "specialSphericalBesselJ0", "self");
-  return $one(88);
+  return $one(89);
 }
 
 /** Airy function Ai */
@@ -781,7 +809,7 @@ export function specialAiryAi(self: Tensor): Tensor;
 export function specialAiryAi(self?: any): any {
   if (arguments.length > 1) $checkCount("specialAiryAi", arguments.length, 1);
   $f[0] = $id(self, "specialAiryAi", "self");
-  return $one(89);
+  return $one(90);
 }
 
 /** not a number */
@@ -789,7 +817,7 @@ export function isnan(self: Tensor): Tensor;
 export function isnan(self?: any): any {
   if (arguments.length > 1) $checkCount("isnan", arguments.length, 1);
   $f[0] = $id(self, "isnan", "self");
-  return $one(90);
+  return $one(91);
 }
 
 /** infinite */
@@ -797,7 +825,7 @@ export function isinf(self: Tensor): Tensor;
 export function isinf(self?: any): any {
   if (arguments.length > 1) $checkCount("isinf", arguments.length, 1);
   $f[0] = $id(self, "isinf", "self");
-  return $one(91);
+  return $one(92);
 }
 
 /** neither infinite nor NaN */
@@ -805,7 +833,7 @@ export function isfinite(self: Tensor): Tensor;
 export function isfinite(self?: any): any {
   if (arguments.length > 1) $checkCount("isfinite", arguments.length, 1);
   $f[0] = $id(self, "isfinite", "self");
-  return $one(92);
+  return $one(93);
 }
 
 /** plus infinity */
@@ -813,7 +841,7 @@ export function isposinf(self: Tensor): Tensor;
 export function isposinf(self?: any): any {
   if (arguments.length > 1) $checkCount("isposinf", arguments.length, 1);
   $f[0] = $id(self, "isposinf", "self");
-  return $one(93);
+  return $one(94);
 }
 
 /** minus infinity */
@@ -821,7 +849,7 @@ export function isneginf(self: Tensor): Tensor;
 export function isneginf(self?: any): any {
   if (arguments.length > 1) $checkCount("isneginf", arguments.length, 1);
   $f[0] = $id(self, "isneginf", "self");
-  return $one(94);
+  return $one(95);
 }
 
 /** sign bit set */
@@ -829,7 +857,7 @@ export function signbit(self: Tensor): Tensor;
 export function signbit(self?: any): any {
   if (arguments.length > 1) $checkCount("signbit", arguments.length, 1);
   $f[0] = $id(self, "signbit", "self");
-  return $one(95);
+  return $one(96);
 }
 
 /** imaginary part 0 */
@@ -837,7 +865,7 @@ export function isreal(self: Tensor): Tensor;
 export function isreal(self?: any): any {
   if (arguments.length > 1) $checkCount("isreal", arguments.length, 1);
   $f[0] = $id(self, "isreal", "self");
-  return $one(96);
+  return $one(97);
 }
 
 /** equal to 0 */
@@ -845,7 +873,7 @@ export function logicalNot(self: Tensor): Tensor;
 export function logicalNot(self?: any): any {
   if (arguments.length > 1) $checkCount("logicalNot", arguments.length, 1);
   $f[0] = $id(self, "logicalNot", "self");
-  return $one(97);
+  return $one(98);
 }
 
 /** product */
@@ -862,7 +890,7 @@ export function mul(self?: any, other?: any): any {
   if (other === undefined) $missing("mul", "other");
   $operand(0, self, "mul", "self");
   $operand(3, other, "mul", "other");
-  return $one(101);
+  return $one(102);
 }
 
 /** quotient rounded towards minus infinity */
@@ -879,7 +907,7 @@ export function floorDivide(self?: any, other?: any): any {
   if (other === undefined) $missing("floorDivide", "other");
   $operand(0, self, "floorDivide", "self");
   $operand(3, other, "floorDivide", "other");
-  return $one(103);
+  return $one(104);
 }
 
 /** quotient rounded towards 0 */
@@ -896,7 +924,7 @@ export function truncDivide(self?: any, other?: any): any {
   if (other === undefined) $missing("truncDivide", "other");
   $operand(0, self, "truncDivide", "self");
   $operand(3, other, "truncDivide", "other");
-  return $one(104);
+  return $one(105);
 }
 
 /** a - b floor(a / b), the sign of b */
@@ -913,7 +941,7 @@ export function remainder(self?: any, other?: any): any {
   if (other === undefined) $missing("remainder", "other");
   $operand(0, self, "remainder", "self");
   $operand(3, other, "remainder", "other");
-  return $one(105);
+  return $one(106);
 }
 
 /** a - b trunc(a / b), the sign of a */
@@ -929,7 +957,7 @@ export function fmod(self?: any, other?: any): any {
   if (other === undefined) $missing("fmod", "other");
   $f[0] = $id(self, "fmod", "self");
   $operand(1, other, "fmod", "other");
-  return $one(106);
+  return $one(107);
 }
 
 /** a to the power b */
@@ -946,7 +974,7 @@ export function pow(self?: any, exponent?: any): any {
   if (exponent === undefined) $missing("pow", "exponent");
   $operand(0, self, "pow", "self");
   $operand(3, exponent, "pow", "exponent");
-  return $one(107);
+  return $one(108);
 }
 
 /** the larger, NaN if either is */
@@ -961,7 +989,7 @@ export function maximum(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("maximum", arguments.length, 2);
   $f[0] = $id(self, "maximum", "self");
   $f[1] = $id(other, "maximum", "other");
-  return $one(109);
+  return $one(110);
 }
 
 /** the smaller, NaN if either is */
@@ -976,7 +1004,7 @@ export function minimum(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("minimum", arguments.length, 2);
   $f[0] = $id(self, "minimum", "self");
   $f[1] = $id(other, "minimum", "other");
-  return $one(110);
+  return $one(111);
 }
 
 /** the larger, a number if either is */
@@ -991,7 +1019,7 @@ export function fmax(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("fmax", arguments.length, 2);
   $f[0] = $id(self, "fmax", "self");
   $f[1] = $id(other, "fmax", "other");
-  return $one(111);
+  return $one(112);
 }
 
 /** the smaller, a number if either is */
@@ -1006,7 +1034,7 @@ export function fmin(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("fmin", arguments.length, 2);
   $f[0] = $id(self, "fmin", "self");
   $f[1] = $id(other, "fmin", "other");
-  return $one(112);
+  return $one(113);
 }
 
 /** angle of the point (b, a) */
@@ -1021,7 +1049,7 @@ export function atan2(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("atan2", arguments.length, 2);
   $f[0] = $id(self, "atan2", "self");
   $f[1] = $id(other, "atan2", "other");
-  return $one(113);
+  return $one(114);
 }
 
 /** sqrt(a^2 + b^2) */
@@ -1036,7 +1064,7 @@ export function hypot(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("hypot", arguments.length, 2);
   $f[0] = $id(self, "hypot", "self");
   $f[1] = $id(other, "hypot", "other");
-  return $one(114);
+  return $one(115);
 }
 
 /** abs(a) with the sign of b */
@@ -1052,7 +1080,7 @@ export function copysign(self?: any, other?: any): any {
   if (other === undefined) $missing("copysign", "other");
   $f[0] = $id(self, "copysign", "self");
   $operand(1, other, "copysign", "other");
-  return $one(115);
+  return $one(116);
 }
 
 /** next value after a towards b */
@@ -1067,7 +1095,7 @@ export function nextafter(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("nextafter", arguments.length, 2);
   $f[0] = $id(self, "nextafter", "self");
   $f[1] = $id(other, "nextafter", "other");
-  return $one(116);
+  return $one(117);
 }
 
 /** 0 below 0, 1 above, b at 0 */
@@ -1082,7 +1110,7 @@ export function heaviside(self?: any, values?: any): any {
   else if (arguments.length > 2) $checkCount("heaviside", arguments.length, 2);
   $f[0] = $id(self, "heaviside", "self");
   $f[1] = $id(values, "heaviside", "values");
-  return $one(117);
+  return $one(118);
 }
 
 /** a log(b), 0 where a is 0 */
@@ -1099,7 +1127,7 @@ export function xlogy(self?: any, other?: any): any {
   if (other === undefined) $missing("xlogy", "other");
   $operand(0, self, "xlogy", "self");
   $operand(3, other, "xlogy", "other");
-  return $one(118);
+  return $one(119);
 }
 
 /** a log(1 + b), 0 where a is 0 */
@@ -1116,7 +1144,7 @@ export function specialXlog1py(self?: any, other?: any): any {
   if (other === undefined) $missing("specialXlog1py", "other");
   $operand(0, self, "specialXlog1py", "self");
   $operand(3, other, "specialXlog1py", "other");
-  return $one(119);
+  return $one(120);
 }
 
 /** log(exp(a) + exp(b)) */
@@ -1131,7 +1159,7 @@ export function logaddexp(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logaddexp", arguments.length, 2);
   $f[0] = $id(self, "logaddexp", "self");
   $f[1] = $id(other, "logaddexp", "other");
-  return $one(120);
+  return $one(121);
 }
 
 /** log2(2^a + 2^b) */
@@ -1146,7 +1174,7 @@ export function logaddexp2(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logaddexp2", arguments.length, 2);
   $f[0] = $id(self, "logaddexp2", "self");
   $f[1] = $id(other, "logaddexp2", "other");
-  return $one(121);
+  return $one(122);
 }
 
 /** Hurwitz zeta, the sum of (b + k)^-a */
@@ -1163,7 +1191,7 @@ export function specialZeta(self?: any, other?: any): any {
   if (other === undefined) $missing("specialZeta", "other");
   $operand(0, self, "specialZeta", "self");
   $operand(3, other, "specialZeta", "other");
-  return $one(122);
+  return $one(123);
 }
 
 /** regularized lower incomplete gamma function */
@@ -1178,7 +1206,7 @@ export function igamma(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("igamma", arguments.length, 2);
   $f[0] = $id(self, "igamma", "self");
   $f[1] = $id(other, "igamma", "other");
-  return $one(123);
+  return $one(124);
 }
 
 /** regularized upper incomplete gamma function */
@@ -1193,7 +1221,7 @@ export function igammac(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("igammac", arguments.length, 2);
   $f[0] = $id(self, "igammac", "self");
   $f[1] = $id(other, "igammac", "other");
-  return $one(124);
+  return $one(125);
 }
 
 /** bitwise and */
@@ -1210,7 +1238,7 @@ export function bitwiseAnd(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseAnd", "other");
   $operand(0, self, "bitwiseAnd", "self");
   $operand(3, other, "bitwiseAnd", "other");
-  return $one(125);
+  return $one(126);
 }
 
 /** bitwise or */
@@ -1227,7 +1255,7 @@ export function bitwiseOr(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseOr", "other");
   $operand(0, self, "bitwiseOr", "self");
   $operand(3, other, "bitwiseOr", "other");
-  return $one(126);
+  return $one(127);
 }
 
 /** bitwise exclusive or */
@@ -1244,7 +1272,7 @@ export function bitwiseXor(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseXor", "other");
   $operand(0, self, "bitwiseXor", "self");
   $operand(3, other, "bitwiseXor", "other");
-  return $one(127);
+  return $one(128);
 }
 
 /** a shifted left by b bits */
@@ -1261,7 +1289,7 @@ export function bitwiseLeftShift(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseLeftShift", "other");
   $operand(0, self, "bitwiseLeftShift", "self");
   $operand(3, other, "bitwiseLeftShift", "other");
-  return $one(128);
+  return $one(129);
 }
 
 /** a shifted right by b bits, keeping the sign */
@@ -1278,7 +1306,7 @@ export function bitwiseRightShift(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseRightShift", "other");
   $operand(0, self, "bitwiseRightShift", "self");
   $operand(3, other, "bitwiseRightShift", "other");
-  return $one(129);
+  return $one(130);
 }
 
 /** greatest common divisor */
@@ -1293,7 +1321,7 @@ export function gcd(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("gcd", arguments.length, 2);
   $f[0] = $id(self, "gcd", "self");
   $f[1] = $id(other, "gcd", "other");
-  return $one(130);
+  return $one(131);
 }
 
 /** least common multiple */
@@ -1308,7 +1336,7 @@ export function lcm(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("lcm", arguments.length, 2);
   $f[0] = $id(self, "lcm", "self");
   $f[1] = $id(other, "lcm", "other");
-  return $one(131);
+  return $one(132);
 }
 
 /** Chebyshev polynomial, first kind */
@@ -1325,7 +1353,7 @@ export function specialChebyshevPolynomialT(self?: any, other?: any): any {
   if (other === undefined) $missing("specialChebyshevPolynomialT", "other");
   $operand(0, self, "specialChebyshevPolynomialT", "self");
   $operand(3, other, "specialChebyshevPolynomialT", "other");
-  return $one(133);
+  return $one(134);
 }
 
 /** Chebyshev polynomial, second kind */
@@ -1342,7 +1370,7 @@ export function specialChebyshevPolynomialU(self?: any, other?: any): any {
   if (other === undefined) $missing("specialChebyshevPolynomialU", "other");
   $operand(0, self, "specialChebyshevPolynomialU", "self");
   $operand(3, other, "specialChebyshevPolynomialU", "other");
-  return $one(134);
+  return $one(135);
 }
 
 /** Chebyshev polynomial, third kind */
@@ -1359,7 +1387,7 @@ export function specialChebyshevPolynomialV(self?: any, other?: any): any {
   if (other === undefined) $missing("specialChebyshevPolynomialV", "other");
   $operand(0, self, "specialChebyshevPolynomialV", "self");
   $operand(3, other, "specialChebyshevPolynomialV", "other");
-  return $one(135);
+  return $one(136);
 }
 
 /** Chebyshev polynomial, fourth kind */
@@ -1376,7 +1404,7 @@ export function specialChebyshevPolynomialW(self?: any, other?: any): any {
   if (other === undefined) $missing("specialChebyshevPolynomialW", "other");
   $operand(0, self, "specialChebyshevPolynomialW", "self");
   $operand(3, other, "specialChebyshevPolynomialW", "other");
-  return $one(136);
+  return $one(137);
 }
 
 /** Chebyshev, first kind, of 2 a - 1 */
@@ -1393,7 +1421,7 @@ export function specialShiftedChebyshevPolynomialT(self?: any, other?: any): any
   if (other === undefined) $missing("specialShiftedChebyshevPolynomialT", "other");
   $operand(0, self, "specialShiftedChebyshevPolynomialT", "self");
   $operand(3, other, "specialShiftedChebyshevPolynomialT", "other");
-  return $one(137);
+  return $one(138);
 }
 
 /** Chebyshev, second kind, of 2 a - 1 */
@@ -1410,7 +1438,7 @@ export function specialShiftedChebyshevPolynomialU(self?: any, other?: any): any
   if (other === undefined) $missing("specialShiftedChebyshevPolynomialU", "other");
   $operand(0, self, "specialShiftedChebyshevPolynomialU", "self");
   $operand(3, other, "specialShiftedChebyshevPolynomialU", "other");
-  return $one(138);
+  return $one(139);
 }
 
 /** Chebyshev, third kind, of 2 a - 1 */
@@ -1427,7 +1455,7 @@ export function specialShiftedChebyshevPolynomialV(self?: any, other?: any): any
   if (other === undefined) $missing("specialShiftedChebyshevPolynomialV", "other");
   $operand(0, self, "specialShiftedChebyshevPolynomialV", "self");
   $operand(3, other, "specialShiftedChebyshevPolynomialV", "other");
-  return $one(139);
+  return $one(140);
 }
 
 /** Chebyshev, fourth kind, of 2 a - 1 */
@@ -1444,7 +1472,7 @@ export function specialShiftedChebyshevPolynomialW(self?: any, other?: any): any
   if (other === undefined) $missing("specialShiftedChebyshevPolynomialW", "other");
   $operand(0, self, "specialShiftedChebyshevPolynomialW", "self");
   $operand(3, other, "specialShiftedChebyshevPolynomialW", "other");
-  return $one(140);
+  return $one(141);
 }
 
 /** physicist's Hermite polynomial */
@@ -1461,7 +1489,7 @@ export function specialHermitePolynomialH(self?: any, other?: any): any {
   if (other === undefined) $missing("specialHermitePolynomialH", "other");
   $operand(0, self, "specialHermitePolynomialH", "self");
   $operand(3, other, "specialHermitePolynomialH", "other");
-  return $one(141);
+  return $one(142);
 }
 
 /** probabilist's Hermite polynomial */
@@ -1478,7 +1506,7 @@ export function specialHermitePolynomialHe(self?: any, other?: any): any {
   if (other === undefined) $missing("specialHermitePolynomialHe", "other");
   $operand(0, self, "specialHermitePolynomialHe", "self");
   $operand(3, other, "specialHermitePolynomialHe", "other");
-  return $one(142);
+  return $one(143);
 }
 
 /** Laguerre polynomial */
@@ -1495,7 +1523,7 @@ export function specialLaguerrePolynomialL(self?: any, other?: any): any {
   if (other === undefined) $missing("specialLaguerrePolynomialL", "other");
   $operand(0, self, "specialLaguerrePolynomialL", "self");
   $operand(3, other, "specialLaguerrePolynomialL", "other");
-  return $one(143);
+  return $one(144);
 }
 
 /** Legendre polynomial */
@@ -1512,7 +1540,7 @@ export function specialLegendrePolynomialP(self?: any, other?: any): any {
   if (other === undefined) $missing("specialLegendrePolynomialP", "other");
   $operand(0, self, "specialLegendrePolynomialP", "self");
   $operand(3, other, "specialLegendrePolynomialP", "other");
-  return $one(144);
+  return $one(145);
 }
 
 /** a equal to b */
@@ -1528,7 +1556,7 @@ export function eq(self?: any, other?: any): any {
   if (other === undefined) $missing("eq", "other");
   $f[0] = $id(self, "eq", "self");
   $operand(1, other, "eq", "other");
-  return $one(145);
+  return $one(146);
 }
 
 /** a not equal to b */
@@ -1544,7 +1572,7 @@ export function ne(self?: any, other?: any): any {
   if (other === undefined) $missing("ne", "other");
   $f[0] = $id(self, "ne", "self");
   $operand(1, other, "ne", "other");
-  return $one(146);
+  return $one(147);
 }
 
 /** a less than b */
@@ -1560,7 +1588,7 @@ export function lt(self?: any, other?: any): any {
   if (other === undefined) $missing("lt", "other");
   $f[0] = $id(self, "lt", "self");
   $operand(1, other, "lt", "other");
-  return $one(147);
+  return $one(148);
 }
 
 /** a at most b */
@@ -1576,7 +1604,7 @@ export function le(self?: any, other?: any): any {
   if (other === undefined) $missing("le", "other");
   $f[0] = $id(self, "le", "self");
   $operand(1, other, "le", "other");
-  return $one(148);
+  return $one(149);
 }
 
 /** a greater than b */
@@ -1592,7 +1620,7 @@ export function gt(self?: any, other?: any): any {
   if (other === undefined) $missing("gt", "other");
   $f[0] = $id(self, "gt", "self");
   $operand(1, other, "gt", "other");
-  return $one(149);
+  return $one(150);
 }
 
 /** a at least b */
@@ -1608,7 +1636,7 @@ export function ge(self?: any, other?: any): any {
   if (other === undefined) $missing("ge", "other");
   $f[0] = $id(self, "ge", "self");
   $operand(1, other, "ge", "other");
-  return $one(150);
+  return $one(151);
 }
 
 /** both nonzero */
@@ -1623,7 +1651,7 @@ export function logicalAnd(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logicalAnd", arguments.length, 2);
   $f[0] = $id(self, "logicalAnd", "self");
   $f[1] = $id(other, "logicalAnd", "other");
-  return $one(151);
+  return $one(152);
 }
 
 /** either nonzero */
@@ -1638,7 +1666,7 @@ export function logicalOr(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logicalOr", arguments.length, 2);
   $f[0] = $id(self, "logicalOr", "self");
   $f[1] = $id(other, "logicalOr", "other");
-  return $one(152);
+  return $one(153);
 }
 
 /** exactly one nonzero */
@@ -1653,7 +1681,7 @@ export function logicalXor(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logicalXor", arguments.length, 2);
   $f[0] = $id(self, "logicalXor", "self");
   $f[1] = $id(other, "logicalXor", "other");
-  return $one(153);
+  return $one(154);
 }
 
 /** absolute value */
@@ -1661,7 +1689,7 @@ export function abs_(self: Tensor): Tensor;
 export function abs_(self?: any): any {
   if (arguments.length > 1) $checkCount("abs_", arguments.length, 1);
   $f[0] = $id(self, "abs_", "self");
-  $none(158);
+  $none(159);
   return self;
 }
 
@@ -1670,7 +1698,7 @@ export function neg_(self: Tensor): Tensor;
 export function neg_(self?: any): any {
   if (arguments.length > 1) $checkCount("neg_", arguments.length, 1);
   $f[0] = $id(self, "neg_", "self");
-  $none(159);
+  $none(160);
   return self;
 }
 
@@ -1679,7 +1707,7 @@ export function positive_(self: Tensor): Tensor;
 export function positive_(self?: any): any {
   if (arguments.length > 1) $checkCount("positive_", arguments.length, 1);
   $f[0] = $id(self, "positive_", "self");
-  $none(160);
+  $none(161);
   return self;
 }
 
@@ -1688,7 +1716,7 @@ export function sign_(self: Tensor): Tensor;
 export function sign_(self?: any): any {
   if (arguments.length > 1) $checkCount("sign_", arguments.length, 1);
   $f[0] = $id(self, "sign_", "self");
-  $none(161);
+  $none(162);
   return self;
 }
 
@@ -1697,7 +1725,7 @@ export function sgn_(self: Tensor): Tensor;
 export function sgn_(self?: any): any {
   if (arguments.length > 1) $checkCount("sgn_", arguments.length, 1);
   $f[0] = $id(self, "sgn_", "self");
-  $none(162);
+  $none(163);
   return self;
 }
 
@@ -1706,7 +1734,7 @@ export function conjPhysical_(self: Tensor): Tensor;
 export function conjPhysical_(self?: any): any {
   if (arguments.length > 1) $checkCount("conjPhysical_", arguments.length, 1);
   $f[0] = $id(self, "conjPhysical_", "self");
-  $none(163);
+  $none(164);
   return self;
 }
 
@@ -1715,7 +1743,7 @@ export function angle_(self: Tensor): Tensor;
 export function angle_(self?: any): any {
   if (arguments.length > 1) $checkCount("angle_", arguments.length, 1);
   $f[0] = $id(self, "angle_", "self");
-  $none(164);
+  $none(165);
   return self;
 }
 
@@ -1724,7 +1752,7 @@ export function imaginaryUnit_(self: Tensor): Tensor;
 export function imaginaryUnit_(self?: any): any {
   if (arguments.length > 1) $checkCount("imaginaryUnit_", arguments.length, 1);
   $f[0] = $id(self, "imaginaryUnit_", "self");
-  $none(165);
+  $none(166);
   return self;
 }
 
@@ -1733,7 +1761,7 @@ export function sqrt_(self: Tensor): Tensor;
 export function sqrt_(self?: any): any {
   if (arguments.length > 1) $checkCount("sqrt_", arguments.length, 1);
   $f[0] = $id(self, "sqrt_", "self");
-  $none(167);
+  $none(168);
   return self;
 }
 
@@ -1742,7 +1770,7 @@ export function rsqrt_(self: Tensor): Tensor;
 export function rsqrt_(self?: any): any {
   if (arguments.length > 1) $checkCount("rsqrt_", arguments.length, 1);
   $f[0] = $id(self, "rsqrt_", "self");
-  $none(168);
+  $none(169);
   return self;
 }
 
@@ -1751,7 +1779,7 @@ export function reciprocal_(self: Tensor): Tensor;
 export function reciprocal_(self?: any): any {
   if (arguments.length > 1) $checkCount("reciprocal_", arguments.length, 1);
   $f[0] = $id(self, "reciprocal_", "self");
-  $none(169);
+  $none(170);
   return self;
 }
 
@@ -1760,7 +1788,7 @@ export function exp_(self: Tensor): Tensor;
 export function exp_(self?: any): any {
   if (arguments.length > 1) $checkCount("exp_", arguments.length, 1);
   $f[0] = $id(self, "exp_", "self");
-  $none(170);
+  $none(171);
   return self;
 }
 
@@ -1769,7 +1797,7 @@ export function exp2_(self: Tensor): Tensor;
 export function exp2_(self?: any): any {
   if (arguments.length > 1) $checkCount("exp2_", arguments.length, 1);
   $f[0] = $id(self, "exp2_", "self");
-  $none(171);
+  $none(172);
   return self;
 }
 
@@ -1778,7 +1806,7 @@ export function expm1_(self: Tensor): Tensor;
 export function expm1_(self?: any): any {
   if (arguments.length > 1) $checkCount("expm1_", arguments.length, 1);
   $f[0] = $id(self, "expm1_", "self");
-  $none(172);
+  $none(173);
   return self;
 }
 
@@ -1787,7 +1815,7 @@ export function log_(self: Tensor): Tensor;
 export function log_(self?: any): any {
   if (arguments.length > 1) $checkCount("log_", arguments.length, 1);
   $f[0] = $id(self, "log_", "self");
-  $none(173);
+  $none(174);
   return self;
 }
 
@@ -1796,7 +1824,7 @@ export function log2_(self: Tensor): Tensor;
 export function log2_(self?: any): any {
   if (arguments.length > 1) $checkCount("log2_", arguments.length, 1);
   $f[0] = $id(self, "log2_", "self");
-  $none(174);
+  $none(175);
   return self;
 }
 
@@ -1805,7 +1833,7 @@ export function log10_(self: Tensor): Tensor;
 export function log10_(self?: any): any {
   if (arguments.length > 1) $checkCount("log10_", arguments.length, 1);
   $f[0] = $id(self, "log10_", "self");
-  $none(175);
+  $none(176);
   return self;
 }
 
@@ -1814,7 +1842,7 @@ export function log1p_(self: Tensor): Tensor;
 export function log1p_(self?: any): any {
   if (arguments.length > 1) $checkCount("log1p_", arguments.length, 1);
   $f[0] = $id(self, "log1p_", "self");
-  $none(176);
+  $none(177);
   return self;
 }
 
@@ -1823,7 +1851,7 @@ export function sin_(self: Tensor): Tensor;
 export function sin_(self?: any): any {
   if (arguments.length > 1) $checkCount("sin_", arguments.length, 1);
   $f[0] = $id(self, "sin_", "self");
-  $none(178);
+  $none(179);
   return self;
 }
 
@@ -1832,7 +1860,7 @@ export function cos_(self: Tensor): Tensor;
 export function cos_(self?: any): any {
   if (arguments.length > 1) $checkCount("cos_", arguments.length, 1);
   $f[0] = $id(self, "cos_", "self");
-  $none(179);
+  $none(180);
   return self;
 }
 
@@ -1841,7 +1869,7 @@ export function tan_(self: Tensor): Tensor;
 export function tan_(self?: any): any {
   if (arguments.length > 1) $checkCount("tan_", arguments.length, 1);
   $f[0] = $id(self, "tan_", "self");
-  $none(180);
+  $none(181);
   return self;
 }
 
@@ -1850,7 +1878,7 @@ export function asin_(self: Tensor): Tensor;
 export function asin_(self?: any): any {
   if (arguments.length > 1) $checkCount("asin_", arguments.length, 1);
   $f[0] = $id(self, "asin_", "self");
-  $none(181);
+  $none(182);
   return self;
 }
 
@@ -1859,7 +1887,7 @@ export function acos_(self: Tensor): Tensor;
 export function acos_(self?: any): any {
   if (arguments.length > 1) $checkCount("acos_", arguments.length, 1);
   $f[0] = $id(self, "acos_", "self");
-  $none(182);
+  $none(183);
   return self;
 }
 
@@ -1868,7 +1896,7 @@ export function atan_(self: Tensor): Tensor;
 export function atan_(self?: any): any {
   if (arguments.length > 1) $checkCount("atan_", arguments.length, 1);
   $f[0] = $id(self, "atan_", "self");
-  $none(183);
+  $none(184);
   return self;
 }
 
@@ -1877,7 +1905,7 @@ export function sinh_(self: Tensor): Tensor;
 export function sinh_(self?: any): any {
   if (arguments.length > 1) $checkCount("sinh_", arguments.length, 1);
   $f[0] = $id(self, "sinh_", "self");
-  $none(184);
+  $none(185);
   return self;
 }
 
@@ -1886,7 +1914,7 @@ export function cosh_(self: Tensor): Tensor;
 export function cosh_(self?: any): any {
   if (arguments.length > 1) $checkCount("cosh_", arguments.length, 1);
   $f[0] = $id(self, "cosh_", "self");
-  $none(185);
+  $none(186);
   return self;
 }
 
@@ -1895,7 +1923,7 @@ export function tanh_(self: Tensor): Tensor;
 export function tanh_(self?: any): any {
   if (arguments.length > 1) $checkCount("tanh_", arguments.length, 1);
   $f[0] = $id(self, "tanh_", "self");
-  $none(186);
+  $none(187);
   return self;
 }
 
@@ -1904,7 +1932,7 @@ export function asinh_(self: Tensor): Tensor;
 export function asinh_(self?: any): any {
   if (arguments.length > 1) $checkCount("asinh_", arguments.length, 1);
   $f[0] = $id(self, "asinh_", "self");
-  $none(187);
+  $none(188);
   return self;
 }
 
@@ -1913,7 +1941,7 @@ export function acosh_(self: Tensor): Tensor;
 export function acosh_(self?: any): any {
   if (arguments.length > 1) $checkCount("acosh_", arguments.length, 1);
   $f[0] = $id(self, "acosh_", "self");
-  $none(188);
+  $none(189);
   return self;
 }
 
@@ -1922,7 +1950,7 @@ export function atanh_(self: Tensor): Tensor;
 export function atanh_(self?: any): any {
   if (arguments.length > 1) $checkCount("atanh_", arguments.length, 1);
   $f[0] = $id(self, "atanh_", "self");
-  $none(189);
+  $none(190);
   return self;
 }
 
@@ -1931,7 +1959,7 @@ export function sinc_(self: Tensor): Tensor;
 export function sinc_(self?: any): any {
   if (arguments.length > 1) $checkCount("sinc_", arguments.length, 1);
   $f[0] = $id(self, "sinc_", "self");
-  $none(190);
+  $none(191);
   return self;
 }
 
@@ -1940,7 +1968,7 @@ export function deg2rad_(self: Tensor): Tensor;
 export function deg2rad_(self?: any): any {
   if (arguments.length > 1) $checkCount("deg2rad_", arguments.length, 1);
   $f[0] = $id(self, "deg2rad_", "self");
-  $none(191);
+  $none(192);
   return self;
 }
 
@@ -1949,7 +1977,7 @@ export function rad2deg_(self: Tensor): Tensor;
 export function rad2deg_(self?: any): any {
   if (arguments.length > 1) $checkCount("rad2deg_", arguments.length, 1);
   $f[0] = $id(self, "rad2deg_", "self");
-  $none(192);
+  $none(193);
   return self;
 }
 
@@ -1958,7 +1986,7 @@ export function floor_(self: Tensor): Tensor;
 export function floor_(self?: any): any {
   if (arguments.length > 1) $checkCount("floor_", arguments.length, 1);
   $f[0] = $id(self, "floor_", "self");
-  $none(193);
+  $none(194);
   return self;
 }
 
@@ -1967,7 +1995,7 @@ export function ceil_(self: Tensor): Tensor;
 export function ceil_(self?: any): any {
   if (arguments.length > 1) $checkCount("ceil_", arguments.length, 1);
   $f[0] = $id(self, "ceil_", "self");
-  $none(194);
+  $none(195);
   return self;
 }
 
@@ -1976,7 +2004,7 @@ export function trunc_(self: Tensor): Tensor;
 export function trunc_(self?: any): any {
   if (arguments.length > 1) $checkCount("trunc_", arguments.length, 1);
   $f[0] = $id(self, "trunc_", "self");
-  $none(195);
+  $none(196);
   return self;
 }
 
@@ -1993,7 +2021,7 @@ export function round_(self?: any, decimals?: any): any {
   if (decimals === undefined) decimals = 0;
   $f[0] = $id(self, "round_", "self");
   $f[1] = $float(decimals, "round_", "decimals");
-  $none(196);
+  $none(197);
   return self;
 }
 
@@ -2002,7 +2030,36 @@ export function frac_(self: Tensor): Tensor;
 export function frac_(self?: any): any {
   if (arguments.length > 1) $checkCount("frac_", arguments.length, 1);
   $f[0] = $id(self, "frac_", "self");
-  $none(197);
+  $none(198);
+  return self;
+}
+
+/** what an integer of [quant_min, quant_max] can hold: (q - zero_point) scale */
+export function fakeQuantizePerTensorAffine_(self: Tensor, scale?: number, zeroPoint?: number, quantMin?: number, quantMax?: number): Tensor;
+export function fakeQuantizePerTensorAffine_(self: Tensor, options?: { scale?: number | undefined; zeroPoint?: number | undefined; quantMin?: number | undefined; quantMax?: number | undefined }): Tensor;
+export function fakeQuantizePerTensorAffine_(self: Tensor, scale: number | undefined, options?: { zeroPoint?: number | undefined; quantMin?: number | undefined; quantMax?: number | undefined }): Tensor;
+export function fakeQuantizePerTensorAffine_(self: Tensor, scale: number | undefined, zeroPoint: number | undefined, options?: { quantMin?: number | undefined; quantMax?: number | undefined }): Tensor;
+export function fakeQuantizePerTensorAffine_(self: Tensor, scale: number | undefined, zeroPoint: number | undefined, quantMin: number | undefined, options?: { quantMax?: number | undefined }): Tensor;
+export function fakeQuantizePerTensorAffine_(self?: any, scale?: any, zeroPoint?: any, quantMin?: any, quantMax?: any): any {
+  const last = arguments.length > 1 ? arguments[arguments.length - 1] : undefined;
+  if ($isOptions(last)) {
+    $checkNames("fakeQuantizePerTensorAffine_", last, ["scale","zeroPoint","quantMin","quantMax"]);
+    if (scale === (last as unknown) || scale === undefined) scale = last["scale"] as never;
+    if (zeroPoint === (last as unknown) || zeroPoint === undefined) zeroPoint = last["zeroPoint"] as never;
+    if (quantMin === (last as unknown) || quantMin === undefined) quantMin = last["quantMin"] as never;
+    if (quantMax === (last as unknown) || quantMax === undefined) quantMax = last["quantMax"] as never;
+  }
+  else if (arguments.length > 5) $checkCount("fakeQuantizePerTensorAffine_", arguments.length, 5);
+  if (scale === undefined) scale = 1;
+  if (zeroPoint === undefined) zeroPoint = 0;
+  if (quantMin === undefined) quantMin = 0;
+  if (quantMax === undefined) quantMax = 255;
+  $f[0] = $id(self, "fakeQuantizePerTensorAffine_", "self");
+  $f[1] = $float(scale, "fakeQuantizePerTensorAffine_", "scale");
+  $f[2] = $float(zeroPoint, "fakeQuantizePerTensorAffine_", "zeroPoint");
+  $f[3] = $float(quantMin, "fakeQuantizePerTensorAffine_", "quantMin");
+  $f[4] = $float(quantMax, "fakeQuantizePerTensorAffine_", "quantMax");
+  $none(199);
   return self;
 }
 
@@ -2011,7 +2068,7 @@ export function relu_(self: Tensor): Tensor;
 export function relu_(self?: any): any {
   if (arguments.length > 1) $checkCount("relu_", arguments.length, 1);
   $f[0] = $id(self, "relu_", "self");
-  $none(199);
+  $none(201);
   return self;
 }
 
@@ -2020,7 +2077,7 @@ export function relu6_(self: Tensor): Tensor;
 export function relu6_(self?: any): any {
   if (arguments.length > 1) $checkCount("relu6_", arguments.length, 1);
   $f[0] = $id(self, "relu6_", "self");
-  $none(200);
+  $none(202);
   return self;
 }
 
@@ -2037,7 +2094,7 @@ export function leakyRelu_(self?: any, negativeSlope?: any): any {
   if (negativeSlope === undefined) negativeSlope = 0.01;
   $f[0] = $id(self, "leakyRelu_", "self");
   $f[1] = $float(negativeSlope, "leakyRelu_", "negativeSlope");
-  $none(202);
+  $none(204);
   return self;
 }
 
@@ -2058,7 +2115,7 @@ export function threshold_(self?: any, threshold?: any, value?: any): any {
   $f[0] = $id(self, "threshold_", "self");
   $f[1] = $float(threshold, "threshold_", "threshold");
   $f[2] = $float(value, "threshold_", "value");
-  $none(203);
+  $none(205);
   return self;
 }
 
@@ -2067,7 +2124,7 @@ export function sigmoid_(self: Tensor): Tensor;
 export function sigmoid_(self?: any): any {
   if (arguments.length > 1) $checkCount("sigmoid_", arguments.length, 1);
   $f[0] = $id(self, "sigmoid_", "self");
-  $none(204);
+  $none(206);
   return self;
 }
 
@@ -2076,7 +2133,7 @@ export function logSigmoid_(self: Tensor): Tensor;
 export function logSigmoid_(self?: any): any {
   if (arguments.length > 1) $checkCount("logSigmoid_", arguments.length, 1);
   $f[0] = $id(self, "logSigmoid_", "self");
-  $none(205);
+  $none(207);
   return self;
 }
 
@@ -2085,7 +2142,7 @@ export function hardsigmoid_(self: Tensor): Tensor;
 export function hardsigmoid_(self?: any): any {
   if (arguments.length > 1) $checkCount("hardsigmoid_", arguments.length, 1);
   $f[0] = $id(self, "hardsigmoid_", "self");
-  $none(206);
+  $none(208);
   return self;
 }
 
@@ -2094,7 +2151,7 @@ export function hardswish_(self: Tensor): Tensor;
 export function hardswish_(self?: any): any {
   if (arguments.length > 1) $checkCount("hardswish_", arguments.length, 1);
   $f[0] = $id(self, "hardswish_", "self");
-  $none(207);
+  $none(209);
   return self;
 }
 
@@ -2103,7 +2160,7 @@ export function silu_(self: Tensor): Tensor;
 export function silu_(self?: any): any {
   if (arguments.length > 1) $checkCount("silu_", arguments.length, 1);
   $f[0] = $id(self, "silu_", "self");
-  $none(208);
+  $none(210);
   return self;
 }
 
@@ -2112,7 +2169,7 @@ export function mish_(self: Tensor): Tensor;
 export function mish_(self?: any): any {
   if (arguments.length > 1) $checkCount("mish_", arguments.length, 1);
   $f[0] = $id(self, "mish_", "self");
-  $none(209);
+  $none(211);
   return self;
 }
 
@@ -2133,7 +2190,7 @@ export function softplus_(self?: any, beta?: any, threshold?: any): any {
   $f[0] = $id(self, "softplus_", "self");
   $f[1] = $float(beta, "softplus_", "beta");
   $f[2] = $float(threshold, "softplus_", "threshold");
-  $none(210);
+  $none(212);
   return self;
 }
 
@@ -2158,7 +2215,7 @@ export function elu_(self?: any, alpha?: any, scale?: any, inputScale?: any): an
   $f[1] = $float(alpha, "elu_", "alpha");
   $f[2] = $float(scale, "elu_", "scale");
   $f[3] = $float(inputScale, "elu_", "inputScale");
-  $none(211);
+  $none(213);
   return self;
 }
 
@@ -2167,7 +2224,7 @@ export function selu_(self: Tensor): Tensor;
 export function selu_(self?: any): any {
   if (arguments.length > 1) $checkCount("selu_", arguments.length, 1);
   $f[0] = $id(self, "selu_", "self");
-  $none(212);
+  $none(214);
   return self;
 }
 
@@ -2184,7 +2241,7 @@ export function celu_(self?: any, alpha?: any): any {
   if (alpha === undefined) alpha = 1;
   $f[0] = $id(self, "celu_", "self");
   $f[1] = $float(alpha, "celu_", "alpha");
-  $none(213);
+  $none(215);
   return self;
 }
 
@@ -2193,7 +2250,7 @@ export function gelu_(self: Tensor): Tensor;
 export function gelu_(self?: any): any {
   if (arguments.length > 1) $checkCount("gelu_", arguments.length, 1);
   $f[0] = $id(self, "gelu_", "self");
-  $none(214);
+  $none(216);
   return self;
 }
 
@@ -2202,7 +2259,7 @@ export function geluTanh_(self: Tensor): Tensor;
 export function geluTanh_(self?: any): any {
   if (arguments.length > 1) $checkCount("geluTanh_", arguments.length, 1);
   $f[0] = $id(self, "geluTanh_", "self");
-  $none(215);
+  $none(217);
   return self;
 }
 
@@ -2219,7 +2276,7 @@ export function hardshrink_(self?: any, lambd?: any): any {
   if (lambd === undefined) lambd = 0.5;
   $f[0] = $id(self, "hardshrink_", "self");
   $f[1] = $float(lambd, "hardshrink_", "lambd");
-  $none(216);
+  $none(218);
   return self;
 }
 
@@ -2236,7 +2293,7 @@ export function softshrink_(self?: any, lambd?: any): any {
   if (lambd === undefined) lambd = 0.5;
   $f[0] = $id(self, "softshrink_", "self");
   $f[1] = $float(lambd, "softshrink_", "lambd");
-  $none(217);
+  $none(219);
   return self;
 }
 
@@ -2245,7 +2302,7 @@ export function tanhshrink_(self: Tensor): Tensor;
 export function tanhshrink_(self?: any): any {
   if (arguments.length > 1) $checkCount("tanhshrink_", arguments.length, 1);
   $f[0] = $id(self, "tanhshrink_", "self");
-  $none(218);
+  $none(220);
   return self;
 }
 
@@ -2254,7 +2311,7 @@ export function softsign_(self: Tensor): Tensor;
 export function softsign_(self?: any): any {
   if (arguments.length > 1) $checkCount("softsign_", arguments.length, 1);
   $f[0] = $id(self, "softsign_", "self");
-  $none(219);
+  $none(221);
   return self;
 }
 
@@ -2263,7 +2320,7 @@ export function erf_(self: Tensor): Tensor;
 export function erf_(self?: any): any {
   if (arguments.length > 1) $checkCount("erf_", arguments.length, 1);
   $f[0] = $id(self, "erf_", "self");
-  $none(220);
+  $none(222);
   return self;
 }
 
@@ -2272,7 +2329,7 @@ export function erfc_(self: Tensor): Tensor;
 export function erfc_(self?: any): any {
   if (arguments.length > 1) $checkCount("erfc_", arguments.length, 1);
   $f[0] = $id(self, "erfc_", "self");
-  $none(221);
+  $none(223);
   return self;
 }
 
@@ -2281,7 +2338,7 @@ export function erfinv_(self: Tensor): Tensor;
 export function erfinv_(self?: any): any {
   if (arguments.length > 1) $checkCount("erfinv_", arguments.length, 1);
   $f[0] = $id(self, "erfinv_", "self");
-  $none(222);
+  $none(224);
   return self;
 }
 
@@ -2290,7 +2347,7 @@ export function specialErfcx_(self: Tensor): Tensor;
 export function specialErfcx_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialErfcx_", arguments.length, 1);
   $f[0] = $id(self, "specialErfcx_", "self");
-  $none(223);
+  $none(225);
   return self;
 }
 
@@ -2299,7 +2356,7 @@ export function specialNdtr_(self: Tensor): Tensor;
 export function specialNdtr_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialNdtr_", arguments.length, 1);
   $f[0] = $id(self, "specialNdtr_", "self");
-  $none(224);
+  $none(226);
   return self;
 }
 
@@ -2308,7 +2365,7 @@ export function specialNdtri_(self: Tensor): Tensor;
 export function specialNdtri_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialNdtri_", arguments.length, 1);
   $f[0] = $id(self, "specialNdtri_", "self");
-  $none(225);
+  $none(227);
   return self;
 }
 
@@ -2317,7 +2374,7 @@ export function specialLogNdtr_(self: Tensor): Tensor;
 export function specialLogNdtr_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialLogNdtr_", arguments.length, 1);
   $f[0] = $id(self, "specialLogNdtr_", "self");
-  $none(226);
+  $none(228);
   return self;
 }
 
@@ -2326,7 +2383,7 @@ export function specialEntr_(self: Tensor): Tensor;
 export function specialEntr_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialEntr_", arguments.length, 1);
   $f[0] = $id(self, "specialEntr_", "self");
-  $none(227);
+  $none(229);
   return self;
 }
 
@@ -2335,7 +2392,7 @@ export function lgamma_(self: Tensor): Tensor;
 export function lgamma_(self?: any): any {
   if (arguments.length > 1) $checkCount("lgamma_", arguments.length, 1);
   $f[0] = $id(self, "lgamma_", "self");
-  $none(228);
+  $none(230);
   return self;
 }
 
@@ -2344,7 +2401,7 @@ export function digamma_(self: Tensor): Tensor;
 export function digamma_(self?: any): any {
   if (arguments.length > 1) $checkCount("digamma_", arguments.length, 1);
   $f[0] = $id(self, "digamma_", "self");
-  $none(229);
+  $none(231);
   return self;
 }
 
@@ -2353,7 +2410,7 @@ export function trigamma_(self: Tensor): Tensor;
 export function trigamma_(self?: any): any {
   if (arguments.length > 1) $checkCount("trigamma_", arguments.length, 1);
   $f[0] = $id(self, "trigamma_", "self");
-  $none(230);
+  $none(232);
   return self;
 }
 
@@ -2362,7 +2419,7 @@ export function i0_(self: Tensor): Tensor;
 export function i0_(self?: any): any {
   if (arguments.length > 1) $checkCount("i0_", arguments.length, 1);
   $f[0] = $id(self, "i0_", "self");
-  $none(232);
+  $none(234);
   return self;
 }
 
@@ -2371,7 +2428,7 @@ export function specialI0e_(self: Tensor): Tensor;
 export function specialI0e_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialI0e_", arguments.length, 1);
   $f[0] = $id(self, "specialI0e_", "self");
-  $none(233);
+  $none(235);
   return self;
 }
 
@@ -2380,7 +2437,7 @@ export function specialI1_(self: Tensor): Tensor;
 export function specialI1_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialI1_", arguments.length, 1);
   $f[0] = $id(self, "specialI1_", "self");
-  $none(234);
+  $none(236);
   return self;
 }
 
@@ -2389,7 +2446,7 @@ export function specialI1e_(self: Tensor): Tensor;
 export function specialI1e_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialI1e_", arguments.length, 1);
   $f[0] = $id(self, "specialI1e_", "self");
-  $none(235);
+  $none(237);
   return self;
 }
 
@@ -2398,7 +2455,7 @@ export function specialBesselJ0_(self: Tensor): Tensor;
 export function specialBesselJ0_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialBesselJ0_", arguments.length, 1);
   $f[0] = $id(self, "specialBesselJ0_", "self");
-  $none(236);
+  $none(238);
   return self;
 }
 
@@ -2407,7 +2464,7 @@ export function specialBesselJ1_(self: Tensor): Tensor;
 export function specialBesselJ1_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialBesselJ1_", arguments.length, 1);
   $f[0] = $id(self, "specialBesselJ1_", "self");
-  $none(237);
+  $none(239);
   return self;
 }
 
@@ -2416,7 +2473,7 @@ export function specialBesselY0_(self: Tensor): Tensor;
 export function specialBesselY0_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialBesselY0_", arguments.length, 1);
   $f[0] = $id(self, "specialBesselY0_", "self");
-  $none(238);
+  $none(240);
   return self;
 }
 
@@ -2425,7 +2482,7 @@ export function specialBesselY1_(self: Tensor): Tensor;
 export function specialBesselY1_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialBesselY1_", arguments.length, 1);
   $f[0] = $id(self, "specialBesselY1_", "self");
-  $none(239);
+  $none(241);
   return self;
 }
 
@@ -2434,7 +2491,7 @@ export function specialModifiedBesselI0_(self: Tensor): Tensor;
 export function specialModifiedBesselI0_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialModifiedBesselI0_", arguments.length, 1);
   $f[0] = $id(self, "specialModifiedBesselI0_", "self");
-  $none(240);
+  $none(242);
   return self;
 }
 
@@ -2443,7 +2500,7 @@ export function specialModifiedBesselI1_(self: Tensor): Tensor;
 export function specialModifiedBesselI1_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialModifiedBesselI1_", arguments.length, 1);
   $f[0] = $id(self, "specialModifiedBesselI1_", "self");
-  $none(241);
+  $none(243);
   return self;
 }
 
@@ -2452,7 +2509,7 @@ export function specialModifiedBesselK0_(self: Tensor): Tensor;
 export function specialModifiedBesselK0_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialModifiedBesselK0_", arguments.length, 1);
   $f[0] = $id(self, "specialModifiedBesselK0_", "self");
-  $none(242);
+  $none(244);
   return self;
 }
 
@@ -2461,7 +2518,7 @@ export function specialModifiedBesselK1_(self: Tensor): Tensor;
 export function specialModifiedBesselK1_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialModifiedBesselK1_", arguments.length, 1);
   $f[0] = $id(self, "specialModifiedBesselK1_", "self");
-  $none(243);
+  $none(245);
   return self;
 }
 
@@ -2470,7 +2527,7 @@ export function specialScaledModifiedBesselK0_(self: Tensor): Tensor;
 export function specialScaledModifiedBesselK0_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialScaledModifiedBesselK0_", arguments.length, 1);
   $f[0] = $id(self, "specialScaledModifiedBesselK0_", "self");
-  $none(244);
+  $none(246);
   return self;
 }
 
@@ -2479,7 +2536,7 @@ export function specialScaledModifiedBesselK1_(self: Tensor): Tensor;
 export function specialScaledModifiedBesselK1_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialScaledModifiedBesselK1_", arguments.length, 1);
   $f[0] = $id(self, "specialScaledModifiedBesselK1_", "self");
-  $none(245);
+  $none(247);
   return self;
 }
 
@@ -2488,7 +2545,7 @@ export function specialSphericalBesselJ0_(self: Tensor): Tensor;
 export function specialSphericalBesselJ0_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialSphericalBesselJ0_", arguments.length, 1);
   $f[0] = $id(self, "specialSphericalBesselJ0_", "self");
-  $none(246);
+  $none(248);
   return self;
 }
 
@@ -2497,7 +2554,7 @@ export function specialAiryAi_(self: Tensor): Tensor;
 export function specialAiryAi_(self?: any): any {
   if (arguments.length > 1) $checkCount("specialAiryAi_", arguments.length, 1);
   $f[0] = $id(self, "specialAiryAi_", "self");
-  $none(247);
+  $none(249);
   return self;
 }
 
@@ -2506,7 +2563,7 @@ export function isnan_(self: Tensor): Tensor;
 export function isnan_(self?: any): any {
   if (arguments.length > 1) $checkCount("isnan_", arguments.length, 1);
   $f[0] = $id(self, "isnan_", "self");
-  $none(248);
+  $none(250);
   return self;
 }
 
@@ -2515,7 +2572,7 @@ export function isinf_(self: Tensor): Tensor;
 export function isinf_(self?: any): any {
   if (arguments.length > 1) $checkCount("isinf_", arguments.length, 1);
   $f[0] = $id(self, "isinf_", "self");
-  $none(249);
+  $none(251);
   return self;
 }
 
@@ -2524,7 +2581,7 @@ export function isfinite_(self: Tensor): Tensor;
 export function isfinite_(self?: any): any {
   if (arguments.length > 1) $checkCount("isfinite_", arguments.length, 1);
   $f[0] = $id(self, "isfinite_", "self");
-  $none(250);
+  $none(252);
   return self;
 }
 
@@ -2533,7 +2590,7 @@ export function isposinf_(self: Tensor): Tensor;
 export function isposinf_(self?: any): any {
   if (arguments.length > 1) $checkCount("isposinf_", arguments.length, 1);
   $f[0] = $id(self, "isposinf_", "self");
-  $none(251);
+  $none(253);
   return self;
 }
 
@@ -2542,7 +2599,7 @@ export function isneginf_(self: Tensor): Tensor;
 export function isneginf_(self?: any): any {
   if (arguments.length > 1) $checkCount("isneginf_", arguments.length, 1);
   $f[0] = $id(self, "isneginf_", "self");
-  $none(252);
+  $none(254);
   return self;
 }
 
@@ -2551,7 +2608,7 @@ export function signbit_(self: Tensor): Tensor;
 export function signbit_(self?: any): any {
   if (arguments.length > 1) $checkCount("signbit_", arguments.length, 1);
   $f[0] = $id(self, "signbit_", "self");
-  $none(253);
+  $none(255);
   return self;
 }
 
@@ -2560,7 +2617,7 @@ export function isreal_(self: Tensor): Tensor;
 export function isreal_(self?: any): any {
   if (arguments.length > 1) $checkCount("isreal_", arguments.length, 1);
   $f[0] = $id(self, "isreal_", "self");
-  $none(254);
+  $none(256);
   return self;
 }
 
@@ -2569,7 +2626,7 @@ export function logicalNot_(self: Tensor): Tensor;
 export function logicalNot_(self?: any): any {
   if (arguments.length > 1) $checkCount("logicalNot_", arguments.length, 1);
   $f[0] = $id(self, "logicalNot_", "self");
-  $none(255);
+  $none(257);
   return self;
 }
 
@@ -2590,7 +2647,7 @@ export function rsub_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "rsub_", "self");
   $operand(1, other, "rsub_", "other");
   $f[4] = $float(alpha, "rsub_", "alpha");
-  $none(258);
+  $none(260);
   return self;
 }
 
@@ -2607,7 +2664,7 @@ export function mul_(self?: any, other?: any): any {
   if (other === undefined) $missing("mul_", "other");
   $f[0] = $id(self, "mul_", "self");
   $operand(1, other, "mul_", "other");
-  $none(259);
+  $none(261);
   return self;
 }
 
@@ -2624,7 +2681,7 @@ export function floorDivide_(self?: any, other?: any): any {
   if (other === undefined) $missing("floorDivide_", "other");
   $f[0] = $id(self, "floorDivide_", "self");
   $operand(1, other, "floorDivide_", "other");
-  $none(261);
+  $none(263);
   return self;
 }
 
@@ -2641,7 +2698,7 @@ export function truncDivide_(self?: any, other?: any): any {
   if (other === undefined) $missing("truncDivide_", "other");
   $f[0] = $id(self, "truncDivide_", "self");
   $operand(1, other, "truncDivide_", "other");
-  $none(262);
+  $none(264);
   return self;
 }
 
@@ -2658,7 +2715,7 @@ export function remainder_(self?: any, other?: any): any {
   if (other === undefined) $missing("remainder_", "other");
   $f[0] = $id(self, "remainder_", "self");
   $operand(1, other, "remainder_", "other");
-  $none(263);
+  $none(265);
   return self;
 }
 
@@ -2675,7 +2732,7 @@ export function fmod_(self?: any, other?: any): any {
   if (other === undefined) $missing("fmod_", "other");
   $f[0] = $id(self, "fmod_", "self");
   $operand(1, other, "fmod_", "other");
-  $none(264);
+  $none(266);
   return self;
 }
 
@@ -2692,7 +2749,7 @@ export function pow_(self?: any, exponent?: any): any {
   if (exponent === undefined) $missing("pow_", "exponent");
   $f[0] = $id(self, "pow_", "self");
   $operand(1, exponent, "pow_", "exponent");
-  $none(265);
+  $none(267);
   return self;
 }
 
@@ -2709,7 +2766,7 @@ export function prelu_(self?: any, other?: any): any {
   if (other === undefined) $missing("prelu_", "other");
   $f[0] = $id(self, "prelu_", "self");
   $operand(1, other, "prelu_", "other");
-  $none(266);
+  $none(268);
   return self;
 }
 
@@ -2725,7 +2782,7 @@ export function maximum_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("maximum_", arguments.length, 2);
   $f[0] = $id(self, "maximum_", "self");
   $f[1] = $id(other, "maximum_", "other");
-  $none(267);
+  $none(269);
   return self;
 }
 
@@ -2741,7 +2798,7 @@ export function minimum_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("minimum_", arguments.length, 2);
   $f[0] = $id(self, "minimum_", "self");
   $f[1] = $id(other, "minimum_", "other");
-  $none(268);
+  $none(270);
   return self;
 }
 
@@ -2757,7 +2814,7 @@ export function fmax_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("fmax_", arguments.length, 2);
   $f[0] = $id(self, "fmax_", "self");
   $f[1] = $id(other, "fmax_", "other");
-  $none(269);
+  $none(271);
   return self;
 }
 
@@ -2773,7 +2830,7 @@ export function fmin_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("fmin_", arguments.length, 2);
   $f[0] = $id(self, "fmin_", "self");
   $f[1] = $id(other, "fmin_", "other");
-  $none(270);
+  $none(272);
   return self;
 }
 
@@ -2789,7 +2846,7 @@ export function atan2_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("atan2_", arguments.length, 2);
   $f[0] = $id(self, "atan2_", "self");
   $f[1] = $id(other, "atan2_", "other");
-  $none(271);
+  $none(273);
   return self;
 }
 
@@ -2805,7 +2862,7 @@ export function hypot_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("hypot_", arguments.length, 2);
   $f[0] = $id(self, "hypot_", "self");
   $f[1] = $id(other, "hypot_", "other");
-  $none(272);
+  $none(274);
   return self;
 }
 
@@ -2822,7 +2879,7 @@ export function copysign_(self?: any, other?: any): any {
   if (other === undefined) $missing("copysign_", "other");
   $f[0] = $id(self, "copysign_", "self");
   $operand(1, other, "copysign_", "other");
-  $none(273);
+  $none(275);
   return self;
 }
 
@@ -2838,7 +2895,7 @@ export function nextafter_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("nextafter_", arguments.length, 2);
   $f[0] = $id(self, "nextafter_", "self");
   $f[1] = $id(other, "nextafter_", "other");
-  $none(274);
+  $none(276);
   return self;
 }
 
@@ -2854,7 +2911,7 @@ export function heaviside_(self?: any, values?: any): any {
   else if (arguments.length > 2) $checkCount("heaviside_", arguments.length, 2);
   $f[0] = $id(self, "heaviside_", "self");
   $f[1] = $id(values, "heaviside_", "values");
-  $none(275);
+  $none(277);
   return self;
 }
 
@@ -2871,7 +2928,7 @@ export function xlogy_(self?: any, other?: any): any {
   if (other === undefined) $missing("xlogy_", "other");
   $f[0] = $id(self, "xlogy_", "self");
   $operand(1, other, "xlogy_", "other");
-  $none(276);
+  $none(278);
   return self;
 }
 
@@ -2888,7 +2945,7 @@ export function specialXlog1py_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialXlog1py_", "other");
   $f[0] = $id(self, "specialXlog1py_", "self");
   $operand(1, other, "specialXlog1py_", "other");
-  $none(277);
+  $none(279);
   return self;
 }
 
@@ -2904,7 +2961,7 @@ export function logaddexp_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logaddexp_", arguments.length, 2);
   $f[0] = $id(self, "logaddexp_", "self");
   $f[1] = $id(other, "logaddexp_", "other");
-  $none(278);
+  $none(280);
   return self;
 }
 
@@ -2920,7 +2977,7 @@ export function logaddexp2_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logaddexp2_", arguments.length, 2);
   $f[0] = $id(self, "logaddexp2_", "self");
   $f[1] = $id(other, "logaddexp2_", "other");
-  $none(279);
+  $none(281);
   return self;
 }
 
@@ -2937,7 +2994,7 @@ export function specialZeta_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialZeta_", "other");
   $f[0] = $id(self, "specialZeta_", "self");
   $operand(1, other, "specialZeta_", "other");
-  $none(280);
+  $none(282);
   return self;
 }
 
@@ -2953,7 +3010,7 @@ export function igamma_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("igamma_", arguments.length, 2);
   $f[0] = $id(self, "igamma_", "self");
   $f[1] = $id(other, "igamma_", "other");
-  $none(281);
+  $none(283);
   return self;
 }
 
@@ -2969,7 +3026,7 @@ export function igammac_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("igammac_", arguments.length, 2);
   $f[0] = $id(self, "igammac_", "self");
   $f[1] = $id(other, "igammac_", "other");
-  $none(282);
+  $none(284);
   return self;
 }
 
@@ -2986,7 +3043,7 @@ export function bitwiseAnd_(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseAnd_", "other");
   $f[0] = $id(self, "bitwiseAnd_", "self");
   $operand(1, other, "bitwiseAnd_", "other");
-  $none(283);
+  $none(285);
   return self;
 }
 
@@ -3003,7 +3060,7 @@ export function bitwiseOr_(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseOr_", "other");
   $f[0] = $id(self, "bitwiseOr_", "self");
   $operand(1, other, "bitwiseOr_", "other");
-  $none(284);
+  $none(286);
   return self;
 }
 
@@ -3020,7 +3077,7 @@ export function bitwiseXor_(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseXor_", "other");
   $f[0] = $id(self, "bitwiseXor_", "self");
   $operand(1, other, "bitwiseXor_", "other");
-  $none(285);
+  $none(287);
   return self;
 }
 
@@ -3037,7 +3094,7 @@ export function bitwiseLeftShift_(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseLeftShift_", "other");
   $f[0] = $id(self, "bitwiseLeftShift_", "self");
   $operand(1, other, "bitwiseLeftShift_", "other");
-  $none(286);
+  $none(288);
   return self;
 }
 
@@ -3054,7 +3111,7 @@ export function bitwiseRightShift_(self?: any, other?: any): any {
   if (other === undefined) $missing("bitwiseRightShift_", "other");
   $f[0] = $id(self, "bitwiseRightShift_", "self");
   $operand(1, other, "bitwiseRightShift_", "other");
-  $none(287);
+  $none(289);
   return self;
 }
 
@@ -3070,7 +3127,7 @@ export function gcd_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("gcd_", arguments.length, 2);
   $f[0] = $id(self, "gcd_", "self");
   $f[1] = $id(other, "gcd_", "other");
-  $none(288);
+  $none(290);
   return self;
 }
 
@@ -3086,7 +3143,7 @@ export function lcm_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("lcm_", arguments.length, 2);
   $f[0] = $id(self, "lcm_", "self");
   $f[1] = $id(other, "lcm_", "other");
-  $none(289);
+  $none(291);
   return self;
 }
 
@@ -3103,7 +3160,7 @@ export function specialChebyshevPolynomialT_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialChebyshevPolynomialT_", "other");
   $f[0] = $id(self, "specialChebyshevPolynomialT_", "self");
   $operand(1, other, "specialChebyshevPolynomialT_", "other");
-  $none(291);
+  $none(293);
   return self;
 }
 
@@ -3120,7 +3177,7 @@ export function specialChebyshevPolynomialU_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialChebyshevPolynomialU_", "other");
   $f[0] = $id(self, "specialChebyshevPolynomialU_", "self");
   $operand(1, other, "specialChebyshevPolynomialU_", "other");
-  $none(292);
+  $none(294);
   return self;
 }
 
@@ -3137,7 +3194,7 @@ export function specialChebyshevPolynomialV_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialChebyshevPolynomialV_", "other");
   $f[0] = $id(self, "specialChebyshevPolynomialV_", "self");
   $operand(1, other, "specialChebyshevPolynomialV_", "other");
-  $none(293);
+  $none(295);
   return self;
 }
 
@@ -3154,7 +3211,7 @@ export function specialChebyshevPolynomialW_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialChebyshevPolynomialW_", "other");
   $f[0] = $id(self, "specialChebyshevPolynomialW_", "self");
   $operand(1, other, "specialChebyshevPolynomialW_", "other");
-  $none(294);
+  $none(296);
   return self;
 }
 
@@ -3171,7 +3228,7 @@ export function specialShiftedChebyshevPolynomialT_(self?: any, other?: any): an
   if (other === undefined) $missing("specialShiftedChebyshevPolynomialT_", "other");
   $f[0] = $id(self, "specialShiftedChebyshevPolynomialT_", "self");
   $operand(1, other, "specialShiftedChebyshevPolynomialT_", "other");
-  $none(295);
+  $none(297);
   return self;
 }
 
@@ -3188,7 +3245,7 @@ export function specialShiftedChebyshevPolynomialU_(self?: any, other?: any): an
   if (other === undefined) $missing("specialShiftedChebyshevPolynomialU_", "other");
   $f[0] = $id(self, "specialShiftedChebyshevPolynomialU_", "self");
   $operand(1, other, "specialShiftedChebyshevPolynomialU_", "other");
-  $none(296);
+  $none(298);
   return self;
 }
 
@@ -3205,7 +3262,7 @@ export function specialShiftedChebyshevPolynomialV_(self?: any, other?: any): an
   if (other === undefined) $missing("specialShiftedChebyshevPolynomialV_", "other");
   $f[0] = $id(self, "specialShiftedChebyshevPolynomialV_", "self");
   $operand(1, other, "specialShiftedChebyshevPolynomialV_", "other");
-  $none(297);
+  $none(299);
   return self;
 }
 
@@ -3222,7 +3279,7 @@ export function specialShiftedChebyshevPolynomialW_(self?: any, other?: any): an
   if (other === undefined) $missing("specialShiftedChebyshevPolynomialW_", "other");
   $f[0] = $id(self, "specialShiftedChebyshevPolynomialW_", "self");
   $operand(1, other, "specialShiftedChebyshevPolynomialW_", "other");
-  $none(298);
+  $none(300);
   return self;
 }
 
@@ -3239,7 +3296,7 @@ export function specialHermitePolynomialH_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialHermitePolynomialH_", "other");
   $f[0] = $id(self, "specialHermitePolynomialH_", "self");
   $operand(1, other, "specialHermitePolynomialH_", "other");
-  $none(299);
+  $none(301);
   return self;
 }
 
@@ -3256,7 +3313,7 @@ export function specialHermitePolynomialHe_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialHermitePolynomialHe_", "other");
   $f[0] = $id(self, "specialHermitePolynomialHe_", "self");
   $operand(1, other, "specialHermitePolynomialHe_", "other");
-  $none(300);
+  $none(302);
   return self;
 }
 
@@ -3273,7 +3330,7 @@ export function specialLaguerrePolynomialL_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialLaguerrePolynomialL_", "other");
   $f[0] = $id(self, "specialLaguerrePolynomialL_", "self");
   $operand(1, other, "specialLaguerrePolynomialL_", "other");
-  $none(301);
+  $none(303);
   return self;
 }
 
@@ -3290,7 +3347,7 @@ export function specialLegendrePolynomialP_(self?: any, other?: any): any {
   if (other === undefined) $missing("specialLegendrePolynomialP_", "other");
   $f[0] = $id(self, "specialLegendrePolynomialP_", "self");
   $operand(1, other, "specialLegendrePolynomialP_", "other");
-  $none(302);
+  $none(304);
   return self;
 }
 
@@ -3307,7 +3364,7 @@ export function eq_(self?: any, other?: any): any {
   if (other === undefined) $missing("eq_", "other");
   $f[0] = $id(self, "eq_", "self");
   $operand(1, other, "eq_", "other");
-  $none(303);
+  $none(305);
   return self;
 }
 
@@ -3324,7 +3381,7 @@ export function ne_(self?: any, other?: any): any {
   if (other === undefined) $missing("ne_", "other");
   $f[0] = $id(self, "ne_", "self");
   $operand(1, other, "ne_", "other");
-  $none(304);
+  $none(306);
   return self;
 }
 
@@ -3341,7 +3398,7 @@ export function lt_(self?: any, other?: any): any {
   if (other === undefined) $missing("lt_", "other");
   $f[0] = $id(self, "lt_", "self");
   $operand(1, other, "lt_", "other");
-  $none(305);
+  $none(307);
   return self;
 }
 
@@ -3358,7 +3415,7 @@ export function le_(self?: any, other?: any): any {
   if (other === undefined) $missing("le_", "other");
   $f[0] = $id(self, "le_", "self");
   $operand(1, other, "le_", "other");
-  $none(306);
+  $none(308);
   return self;
 }
 
@@ -3375,7 +3432,7 @@ export function gt_(self?: any, other?: any): any {
   if (other === undefined) $missing("gt_", "other");
   $f[0] = $id(self, "gt_", "self");
   $operand(1, other, "gt_", "other");
-  $none(307);
+  $none(309);
   return self;
 }
 
@@ -3392,7 +3449,7 @@ export function ge_(self?: any, other?: any): any {
   if (other === undefined) $missing("ge_", "other");
   $f[0] = $id(self, "ge_", "self");
   $operand(1, other, "ge_", "other");
-  $none(308);
+  $none(310);
   return self;
 }
 
@@ -3408,7 +3465,7 @@ export function logicalAnd_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logicalAnd_", arguments.length, 2);
   $f[0] = $id(self, "logicalAnd_", "self");
   $f[1] = $id(other, "logicalAnd_", "other");
-  $none(309);
+  $none(311);
   return self;
 }
 
@@ -3424,7 +3481,7 @@ export function logicalOr_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logicalOr_", arguments.length, 2);
   $f[0] = $id(self, "logicalOr_", "self");
   $f[1] = $id(other, "logicalOr_", "other");
-  $none(310);
+  $none(312);
   return self;
 }
 
@@ -3440,7 +3497,7 @@ export function logicalXor_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("logicalXor_", arguments.length, 2);
   $f[0] = $id(self, "logicalXor_", "self");
   $f[1] = $id(other, "logicalXor_", "other");
-  $none(311);
+  $none(313);
   return self;
 }
 
@@ -3467,7 +3524,7 @@ export function _backward(tensors?: any, grads?: any, inputs?: any, retainGraph?
   $need($p, 64);
   $f[$p] = $flag(retainGraph, "_backward", "retainGraph");
   $f[$p + 1] = $flag(createGraph, "_backward", "createGraph");
-  $none(316);
+  $none(318);
 }
 
 /** Gradients of outputs by inputs. */
@@ -3496,7 +3553,7 @@ export function _grad(outputs?: any, grads?: any, inputs?: any, retainGraph?: an
   $f[$p] = $flag(retainGraph, "_grad", "retainGraph");
   $f[$p + 1] = $flag(createGraph, "_grad", "createGraph");
   $f[$p + 2] = $flag(allowUnused, "_grad", "allowUnused");
-  return $many(317) as Tensor[];
+  return $many(319) as Tensor[];
 }
 
 /** Sizes of the dims. */
@@ -3504,7 +3561,7 @@ export function _sizes(self: Tensor): number[];
 export function _sizes(self?: any): any {
   if (arguments.length > 1) $checkCount("_sizes", arguments.length, 1);
   $f[0] = $id(self, "_sizes", "self");
-  return $numbers(318);
+  return $numbers(320);
 }
 
 /** Strides in elements. */
@@ -3512,7 +3569,7 @@ export function _strides(self: Tensor): number[];
 export function _strides(self?: any): any {
   if (arguments.length > 1) $checkCount("_strides", arguments.length, 1);
   $f[0] = $id(self, "_strides", "self");
-  return $numbers(319);
+  return $numbers(321);
 }
 
 /** Dtype, device and flags. */
@@ -3520,14 +3577,14 @@ export function _info(self: Tensor): number[];
 export function _info(self?: any): any {
   if (arguments.length > 1) $checkCount("_info", arguments.length, 1);
   $f[0] = $id(self, "_info", "self");
-  return $numbers(320);
+  return $numbers(322);
 }
 
 /** Whether operators are recorded for backward. */
 export function isGradEnabled(): boolean;
 export function isGradEnabled(): any {
   if (arguments.length > 0) $checkCount("isGradEnabled", arguments.length, 0);
-  return $value(321) as boolean;
+  return $value(323) as boolean;
 }
 
 /** Switches recording; gives the previous mode. */
@@ -3541,7 +3598,7 @@ export function _setGradEnabled(mode?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_setGradEnabled", arguments.length, 1);
   $f[0] = $flag(mode, "_setGradEnabled", "mode");
-  return $value(322) as boolean;
+  return $value(324) as boolean;
 }
 
 /** The accumulated gradient. */
@@ -3549,7 +3606,7 @@ export function _getGrad(self: Tensor): Tensor | null;
 export function _getGrad(self?: any): any {
   if (arguments.length > 1) $checkCount("_getGrad", arguments.length, 1);
   $f[0] = $id(self, "_getGrad", "self");
-  return $oneOrNull(323);
+  return $oneOrNull(325);
 }
 
 /** Replaces .grad. */
@@ -3564,7 +3621,7 @@ export function _setGrad(self?: any, grad?: any): any {
   else if (arguments.length > 2) $checkCount("_setGrad", arguments.length, 2);
   $f[0] = $id(self, "_setGrad", "self");
   $f[1] = $idOrNone(grad, "_setGrad", "grad");
-  $none(324);
+  $none(326);
 }
 
 /** Makes the tensor a leaf that collects a gradient. */
@@ -3580,7 +3637,7 @@ export function requiresGrad_(self?: any, requiresGrad?: any): any {
   if (requiresGrad === undefined) requiresGrad = true;
   $f[0] = $id(self, "requiresGrad_", "self");
   $f[1] = $flag(requiresGrad, "requiresGrad_", "requiresGrad");
-  $none(325);
+  $none(327);
   return self;
 }
 
@@ -3589,7 +3646,7 @@ export function retainGrad(self: Tensor): void;
 export function retainGrad(self?: any): any {
   if (arguments.length > 1) $checkCount("retainGrad", arguments.length, 1);
   $f[0] = $id(self, "retainGrad", "self");
-  $none(326);
+  $none(328);
 }
 
 /** Name of a graph node. */
@@ -3604,7 +3661,7 @@ export function _nodeName(self?: any, path?: any, ...more: unknown[]): any {
   if (typeof path === "number") path = [path, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_nodeName", "self");
   $ints(1, path, "_nodeName", "path", 1);
-  return $numbers(327);
+  return $numbers(329);
 }
 
 /** Edges of a graph node. */
@@ -3619,7 +3676,7 @@ export function _nodeEdges(self?: any, path?: any, ...more: unknown[]): any {
   if (typeof path === "number") path = [path, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_nodeEdges", "self");
   $ints(1, path, "_nodeEdges", "path", 1);
-  return $numbers(328);
+  return $numbers(330);
 }
 
 /** Whether two handles mean one tensor object. */
@@ -3635,7 +3692,7 @@ export function _sameTensor(a?: any, b?: any): any {
   else if (arguments.length > 2) $checkCount("_sameTensor", arguments.length, 2);
   $f[0] = $id(a, "_sameTensor", "a");
   $f[1] = $id(b, "_sameTensor", "b");
-  return $value(329) as boolean;
+  return $value(331) as boolean;
 }
 
 /** The value of a one-element tensor. */
@@ -3643,14 +3700,14 @@ export function _item(self: Tensor): number | bigint | boolean | Complex;
 export function _item(self?: any): any {
   if (arguments.length > 1) $checkCount("_item", arguments.length, 1);
   $f[0] = $id(self, "_item", "self");
-  return $value(330) as number | bigint | boolean | Complex;
+  return $value(332) as number | bigint | boolean | Complex;
 }
 
 /** The default float dtype. */
 export function _defaultDtype(): number;
 export function _defaultDtype(): any {
   if (arguments.length > 0) $checkCount("_defaultDtype", arguments.length, 0);
-  return $value(331) as number;
+  return $value(333) as number;
 }
 
 /** Sets the default float dtype. */
@@ -3664,7 +3721,7 @@ export function _setDefaultDtype(dtype?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_setDefaultDtype", arguments.length, 1);
   $f[0] = $dtypeCode(dtype, "_setDefaultDtype", "dtype");
-  $none(332);
+  $none(334);
 }
 
 /** The tensor on another device; itself when it is there. */
@@ -3683,7 +3740,7 @@ export function _toDevice(self?: any, device?: any, nonBlocking?: any): any {
   $f[0] = $id(self, "_toDevice", "self");
   $f[1] = $deviceCode(device);
   $f[2] = $flag(nonBlocking, "_toDevice", "nonBlocking");
-  return $one(333);
+  return $one(335);
 }
 
 /** Uninitialised values. */
@@ -3709,7 +3766,7 @@ export function empty(size?: any, ...more: unknown[]): any {
   $f[$p] = $dtypeOrNone(dtype, "empty", "dtype");
   $f[$p + 1] = $deviceOrNone(device);
   $f[$p + 2] = $flag(requiresGrad, "empty", "requiresGrad");
-  return $one(334);
+  return $one(336);
 }
 
 /** Uninitialised values under given strides (in elements). */
@@ -3737,7 +3794,7 @@ export function emptyStrided(size?: any, stride?: any, _options?: unknown): any 
   $f[$p] = $dtypeOrNone(dtype, "emptyStrided", "dtype");
   $f[$p + 1] = $deviceOrNone(device);
   $f[$p + 2] = $flag(requiresGrad, "emptyStrided", "requiresGrad");
-  return $one(335);
+  return $one(337);
 }
 
 /** Zeros. */
@@ -3763,7 +3820,7 @@ export function zeros(size?: any, ...more: unknown[]): any {
   $f[$p] = $dtypeOrNone(dtype, "zeros", "dtype");
   $f[$p + 1] = $deviceOrNone(device);
   $f[$p + 2] = $flag(requiresGrad, "zeros", "requiresGrad");
-  return $one(336);
+  return $one(338);
 }
 
 /** Ones. */
@@ -3789,7 +3846,7 @@ export function ones(size?: any, ...more: unknown[]): any {
   $f[$p] = $dtypeOrNone(dtype, "ones", "dtype");
   $f[$p + 1] = $deviceOrNone(device);
   $f[$p + 2] = $flag(requiresGrad, "ones", "requiresGrad");
-  return $one(337);
+  return $one(339);
 }
 
 /** One value everywhere. */
@@ -3818,7 +3875,7 @@ export function full(size?: any, fillValue?: any, _options?: unknown): any {
   $f[$p + 3] = $dtypeOrNone(dtype, "full", "dtype");
   $f[$p + 4] = $deviceOrNone(device);
   $f[$p + 5] = $flag(requiresGrad, "full", "requiresGrad");
-  return $one(338);
+  return $one(340);
 }
 
 /** Uninitialised values whose dims lie in memory in a given order. */
@@ -3846,7 +3903,7 @@ export function emptyPermuted(size?: any, physicalLayout?: any, _options?: unkno
   $f[$p] = $dtypeOrNone(dtype, "emptyPermuted", "dtype");
   $f[$p + 1] = $deviceOrNone(device);
   $f[$p + 2] = $flag(requiresGrad, "emptyPermuted", "requiresGrad");
-  return $one(339);
+  return $one(341);
 }
 
 /** A 0-d tensor of a number. */
@@ -3871,7 +3928,7 @@ export function scalarTensor(s?: any, _options?: unknown): any {
   $f[3] = $dtypeOrNone(dtype, "scalarTensor", "dtype");
   $f[4] = $deviceOrNone(device);
   $f[5] = $flag(requiresGrad, "scalarTensor", "requiresGrad");
-  return $one(340);
+  return $one(342);
 }
 
 /** Uninitialised values in the shape of another tensor. */
@@ -3896,7 +3953,7 @@ export function emptyLike(self?: any, _options?: unknown): any {
   $f[2] = $deviceOrNone(device);
   $f[3] = $flag(requiresGrad, "emptyLike", "requiresGrad");
   $intOrNone(4, memoryFormat, "emptyLike", "memoryFormat");
-  return $one(341);
+  return $one(343);
 }
 
 /** One value in the shape of another tensor. */
@@ -3925,7 +3982,7 @@ export function fullLike(self?: any, fillValue?: any, _options?: unknown): any {
   $f[5] = $deviceOrNone(device);
   $f[6] = $flag(requiresGrad, "fullLike", "requiresGrad");
   $intOrNone(7, memoryFormat, "fullLike", "memoryFormat");
-  return $one(342);
+  return $one(344);
 }
 
 /** Zeros in the shape of another tensor. */
@@ -3950,7 +4007,7 @@ export function zerosLike(self?: any, _options?: unknown): any {
   $f[2] = $deviceOrNone(device);
   $f[3] = $flag(requiresGrad, "zerosLike", "requiresGrad");
   $intOrNone(4, memoryFormat, "zerosLike", "memoryFormat");
-  return $one(343);
+  return $one(345);
 }
 
 /** Ones in the shape of another tensor. */
@@ -3975,7 +4032,7 @@ export function onesLike(self?: any, _options?: unknown): any {
   $f[2] = $deviceOrNone(device);
   $f[3] = $flag(requiresGrad, "onesLike", "requiresGrad");
   $intOrNone(4, memoryFormat, "onesLike", "memoryFormat");
-  return $one(344);
+  return $one(346);
 }
 
 /** Uninitialised values of this tensor's dtype and device. */
@@ -4002,7 +4059,7 @@ export function newEmpty(self?: any, size?: any, ...more: unknown[]): any {
   $f[$p] = $dtypeOrNone(dtype, "newEmpty", "dtype");
   $f[$p + 1] = $deviceOrNone(device);
   $f[$p + 2] = $flag(requiresGrad, "newEmpty", "requiresGrad");
-  return $one(345);
+  return $one(347);
 }
 
 /** Uninitialised values of this tensor's dtype, with strides. */
@@ -4031,7 +4088,7 @@ export function newEmptyStrided(self?: any, size?: any, stride?: any, _options?:
   $f[$p] = $dtypeOrNone(dtype, "newEmptyStrided", "dtype");
   $f[$p + 1] = $deviceOrNone(device);
   $f[$p + 2] = $flag(requiresGrad, "newEmptyStrided", "requiresGrad");
-  return $one(346);
+  return $one(348);
 }
 
 /** One value, of this tensor's dtype and device. */
@@ -4061,7 +4118,7 @@ export function newFull(self?: any, size?: any, fillValue?: any, _options?: unkn
   $f[$p + 3] = $dtypeOrNone(dtype, "newFull", "dtype");
   $f[$p + 4] = $deviceOrNone(device);
   $f[$p + 5] = $flag(requiresGrad, "newFull", "requiresGrad");
-  return $one(347);
+  return $one(349);
 }
 
 /** Zeros of this tensor's dtype and device. */
@@ -4088,7 +4145,7 @@ export function newZeros(self?: any, size?: any, ...more: unknown[]): any {
   $f[$p] = $dtypeOrNone(dtype, "newZeros", "dtype");
   $f[$p + 1] = $deviceOrNone(device);
   $f[$p + 2] = $flag(requiresGrad, "newZeros", "requiresGrad");
-  return $one(348);
+  return $one(350);
 }
 
 /** Ones of this tensor's dtype and device. */
@@ -4115,7 +4172,7 @@ export function newOnes(self?: any, size?: any, ...more: unknown[]): any {
   $f[$p] = $dtypeOrNone(dtype, "newOnes", "dtype");
   $f[$p + 1] = $deviceOrNone(device);
   $f[$p + 2] = $flag(requiresGrad, "newOnes", "requiresGrad");
-  return $one(349);
+  return $one(351);
 }
 
 /** Numbers from start to before end. */
@@ -4148,7 +4205,7 @@ export function _arange(start?: any, end?: any, step?: any, _options?: unknown):
   $f[9] = $dtypeOrNone(dtype, "_arange", "dtype");
   $f[10] = $deviceOrNone(device);
   $f[11] = $flag(requiresGrad, "_arange", "requiresGrad");
-  return $one(350);
+  return $one(352);
 }
 
 /** `steps` evenly spaced numbers from start to end, both included. */
@@ -4179,7 +4236,7 @@ export function linspace(start?: any, end?: any, steps?: any, _options?: unknown
   $f[7] = $dtypeOrNone(dtype, "linspace", "dtype");
   $f[8] = $deviceOrNone(device);
   $f[9] = $flag(requiresGrad, "linspace", "requiresGrad");
-  return $one(351);
+  return $one(353);
 }
 
 /** base to the power of evenly spaced numbers. */
@@ -4214,7 +4271,7 @@ export function logspace(start?: any, end?: any, steps?: any, base?: any, _optio
   $f[8] = $dtypeOrNone(dtype, "logspace", "dtype");
   $f[9] = $deviceOrNone(device);
   $f[10] = $flag(requiresGrad, "logspace", "requiresGrad");
-  return $one(352);
+  return $one(354);
 }
 
 /** Ones on the diagonal, zeros elsewhere. */
@@ -4241,7 +4298,7 @@ export function eye(n?: any, m?: any, _options?: unknown): any {
   $f[3] = $dtypeOrNone(dtype, "eye", "dtype");
   $f[4] = $deviceOrNone(device);
   $f[5] = $flag(requiresGrad, "eye", "requiresGrad");
-  return $one(353);
+  return $one(355);
 }
 
 /** Rows and columns of a lower triangle, [2, count]. */
@@ -4268,7 +4325,7 @@ export function trilIndices(row?: any, col?: any, offset?: any, _options?: unkno
   $f[2] = $int(offset, "trilIndices", "offset");
   $f[3] = $dtypeOrNone(dtype, "trilIndices", "dtype");
   $f[4] = $deviceOrNone(device);
-  return $one(354);
+  return $one(356);
 }
 
 /** Rows and columns of an upper triangle, [2, count]. */
@@ -4295,7 +4352,7 @@ export function triuIndices(row?: any, col?: any, offset?: any, _options?: unkno
   $f[2] = $int(offset, "triuIndices", "offset");
   $f[3] = $dtypeOrNone(dtype, "triuIndices", "dtype");
   $f[4] = $deviceOrNone(device);
-  return $one(355);
+  return $one(357);
 }
 
 /** Powers 0 to N - 1 of each element, in a new last dim. */
@@ -4311,7 +4368,7 @@ export function linalgVander(x?: any, _options?: unknown): any {
   else if (arguments.length > 1) $checkCount("linalgVander", arguments.length, 1);
   $f[0] = $id(x, "linalgVander", "x");
   $intOrNone(1, N, "linalgVander", "N");
-  return $one(356);
+  return $one(358);
 }
 
 /** The coordinates of flat indices, one tensor per dim. */
@@ -4326,7 +4383,7 @@ export function unravelIndex(indices?: any, shape?: any, ...more: unknown[]): an
   if (typeof shape === "number") shape = [shape, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(indices, "unravelIndex", "indices");
   $ints(1, shape, "unravelIndex", "shape", 1);
-  return $many(357) as Tensor[];
+  return $many(359) as Tensor[];
 }
 
 /** A copy of the values. */
@@ -4341,7 +4398,7 @@ export function clone(self?: any, _options?: unknown): any {
   else if (arguments.length > 1) $checkCount("clone", arguments.length, 1);
   $f[0] = $id(self, "clone", "self");
   $intOrNone(1, memoryFormat, "clone", "memoryFormat");
-  return $one(358);
+  return $one(360);
 }
 
 /** The tensor itself when it has the memory format, else a copy in it. */
@@ -4356,7 +4413,7 @@ export function contiguous(self?: any, _options?: unknown): any {
   else if (arguments.length > 1) $checkCount("contiguous", arguments.length, 1);
   $f[0] = $id(self, "contiguous", "self");
   $intOrNone(1, memoryFormat, "contiguous", "memoryFormat");
-  return $one(359);
+  return $one(361);
 }
 
 /** Whether the strides are those of a memory format. */
@@ -4371,7 +4428,7 @@ export function _isContiguous(self?: any, memoryFormat?: any): any {
   else if (arguments.length > 2) $checkCount("_isContiguous", arguments.length, 2);
   $f[0] = $id(self, "_isContiguous", "self");
   $intOrNone(1, memoryFormat, "_isContiguous", "memoryFormat");
-  return $value(360) as boolean;
+  return $value(362) as boolean;
 }
 
 /** The values cast and laid out; the tensor itself when it fits. */
@@ -4393,7 +4450,7 @@ export function _to(self?: any, dtype?: any, copy?: any, memoryFormat?: any): an
   $f[1] = $dtypeOrNone(dtype, "_to", "dtype");
   $f[2] = $flag(copy, "_to", "copy");
   $intOrNone(3, memoryFormat, "_to", "memoryFormat");
-  return $one(361);
+  return $one(363);
 }
 
 /** The values cast to a dtype; the tensor itself when it has that dtype. */
@@ -4408,7 +4465,7 @@ export function _toDtype(self?: any, dtype?: any): any {
   else if (arguments.length > 2) $checkCount("_toDtype", arguments.length, 2);
   $f[0] = $id(self, "_toDtype", "self");
   $f[1] = $dtypeCode(dtype, "_toDtype", "dtype");
-  return $one(362);
+  return $one(364);
 }
 
 /** Writes the values of `src`, broadcast and cast, into the tensor. */
@@ -4427,7 +4484,7 @@ export function copy_(self?: any, src?: any, nonBlocking?: any): any {
   $f[0] = $id(self, "copy_", "self");
   $f[1] = $id(src, "copy_", "src");
   $f[2] = $flag(nonBlocking, "copy_", "nonBlocking");
-  $none(363);
+  $none(365);
   return self;
 }
 
@@ -4444,7 +4501,7 @@ export function fill_(self?: any, value?: any): any {
   if (value === undefined) $missing("fill_", "value");
   $f[0] = $id(self, "fill_", "self");
   $operand(1, value, "fill_", "value");
-  $none(364);
+  $none(366);
   return self;
 }
 
@@ -4461,7 +4518,7 @@ export function fill(self?: any, value?: any): any {
   if (value === undefined) $missing("fill", "value");
   $f[0] = $id(self, "fill", "self");
   $operand(1, value, "fill", "value");
-  return $one(365);
+  return $one(367);
 }
 
 /** Writes zeros. */
@@ -4469,7 +4526,7 @@ export function zero_(self: Tensor): Tensor;
 export function zero_(self?: any): any {
   if (arguments.length > 1) $checkCount("zero_", arguments.length, 1);
   $f[0] = $id(self, "zero_", "self");
-  $none(366);
+  $none(368);
   return self;
 }
 
@@ -4478,7 +4535,7 @@ export function detach(self: Tensor): Tensor;
 export function detach(self?: any): any {
   if (arguments.length > 1) $checkCount("detach", arguments.length, 1);
   $f[0] = $id(self, "detach", "self");
-  return $one(367);
+  return $one(369);
 }
 
 /** A view with given sizes, strides and offset (in elements). */
@@ -4500,7 +4557,7 @@ export function asStrided(self?: any, size?: any, stride?: any, storageOffset?: 
   $p = $ints($p, stride, "asStrided", "stride", 1);
   $need($p, 64);
   $intOrNone($p, storageOffset, "asStrided", "storageOffset");
-  return $one(368);
+  return $one(370);
 }
 
 /** The same memory under another shape; one size may be -1. */
@@ -4515,7 +4572,7 @@ export function _view(self?: any, size?: any, ...more: unknown[]): any {
   if (typeof size === "number") size = [size, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_view", "self");
   $ints(1, size, "_view", "size", 1);
-  return $one(369);
+  return $one(371);
 }
 
 /** Another shape: a view where strides allow it, else a copy. */
@@ -4530,7 +4587,7 @@ export function reshape(self?: any, shape?: any, ...more: unknown[]): any {
   if (typeof shape === "number") shape = [shape, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "reshape", "self");
   $ints(1, shape, "reshape", "shape", 1);
-  return $one(370);
+  return $one(372);
 }
 
 /** Repeats dims of size 1 without copying; -1 keeps a size. */
@@ -4551,7 +4608,7 @@ export function expand(self?: any, size?: any, ...more: unknown[]): any {
   let $p = $ints(1, size, "expand", "size", 1);
   $need($p, 64);
   $f[$p] = $flag(implicit, "expand", "implicit");
-  return $one(371);
+  return $one(373);
 }
 
 /** The dims in another order. */
@@ -4566,7 +4623,7 @@ export function permute(self?: any, dims?: any, ...more: unknown[]): any {
   if (typeof dims === "number") dims = [dims, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "permute", "self");
   $ints(1, dims, "permute", "dims", 1);
-  return $one(372);
+  return $one(374);
 }
 
 /** Two dims swapped. */
@@ -4584,7 +4641,7 @@ export function transpose(self?: any, dim0?: any, dim1?: any): any {
   $f[0] = $id(self, "transpose", "self");
   $f[1] = $int(dim0, "transpose", "dim0");
   $f[2] = $int(dim1, "transpose", "dim1");
-  return $one(373);
+  return $one(375);
 }
 
 /** A new dim of size 1 at `dim`. */
@@ -4599,7 +4656,7 @@ export function unsqueeze(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("unsqueeze", arguments.length, 2);
   $f[0] = $id(self, "unsqueeze", "self");
   $f[1] = $int(dim, "unsqueeze", "dim");
-  return $one(374);
+  return $one(376);
 }
 
 /** One index of a dim; the dim disappears. */
@@ -4617,7 +4674,7 @@ export function select(self?: any, dim?: any, index?: any): any {
   $f[0] = $id(self, "select", "self");
   $f[1] = $int(dim, "select", "dim");
   $f[2] = $int(index, "select", "index");
-  return $one(375);
+  return $one(377);
 }
 
 /** Every step-th index of a dim from start to end. */
@@ -4643,7 +4700,7 @@ export function slice(self?: any, dim?: any, start?: any, end?: any, step?: any)
   $intOrNone(2, start, "slice", "start");
   $intOrNone(4, end, "slice", "end");
   $f[6] = $int(step, "slice", "step");
-  return $one(376);
+  return $one(378);
 }
 
 /** `length` indices of a dim from `start`. */
@@ -4665,7 +4722,7 @@ export function narrow(self?: any, dim?: any, start?: any, length?: any): any {
   $f[1] = $int(dim, "narrow", "dim");
   $operand(2, start, "narrow", "start");
   $f[5] = $int(length, "narrow", "length");
-  return $one(377);
+  return $one(379);
 }
 
 /** Without the dims of size 1 (all of them, or those given). */
@@ -4680,7 +4737,7 @@ export function squeeze(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("squeeze", arguments.length, 2);
   $f[0] = $id(self, "squeeze", "self");
   $intsOrNone(1, dim, "squeeze", "dim", 1);
-  return $one(378);
+  return $one(380);
 }
 
 /** The tensor broadcast to a shape, as expand. */
@@ -4701,7 +4758,7 @@ export function broadcastTo(self?: any, size?: any, ...more: unknown[]): any {
   let $p = $ints(1, size, "broadcastTo", "size", 1);
   $need($p, 64);
   $f[$p] = $flag(implicit, "broadcastTo", "implicit");
-  return $one(379);
+  return $one(381);
 }
 
 /** narrow as a copy. */
@@ -4723,7 +4780,7 @@ export function narrowCopy(self?: any, dim?: any, start?: any, length?: any): an
   $f[1] = $int(dim, "narrowCopy", "dim");
   $operand(2, start, "narrowCopy", "start");
   $f[5] = $int(length, "narrowCopy", "length");
-  return $one(380);
+  return $one(382);
 }
 
 /** A copy of the tensor. */
@@ -4731,7 +4788,7 @@ export function aliasCopy(self: Tensor): Tensor;
 export function aliasCopy(self?: any): any {
   if (arguments.length > 1) $checkCount("aliasCopy", arguments.length, 1);
   $f[0] = $id(self, "aliasCopy", "self");
-  return $one(381);
+  return $one(383);
 }
 
 /** detach as a copy. */
@@ -4739,7 +4796,7 @@ export function detachCopy(self: Tensor): Tensor;
 export function detachCopy(self?: any): any {
   if (arguments.length > 1) $checkCount("detachCopy", arguments.length, 1);
   $f[0] = $id(self, "detachCopy", "self");
-  return $one(382);
+  return $one(384);
 }
 
 /** as_strided as a copy. */
@@ -4761,7 +4818,7 @@ export function asStridedCopy(self?: any, size?: any, stride?: any, storageOffse
   $p = $ints($p, stride, "asStridedCopy", "stride", 1);
   $need($p, 64);
   $intOrNone($p, storageOffset, "asStridedCopy", "storageOffset");
-  return $one(383);
+  return $one(385);
 }
 
 /** view as a copy. */
@@ -4776,7 +4833,7 @@ export function viewCopy(self?: any, size?: any, ...more: unknown[]): any {
   if (typeof size === "number") size = [size, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "viewCopy", "self");
   $ints(1, size, "viewCopy", "size", 1);
-  return $one(384);
+  return $one(386);
 }
 
 /** expand as a copy. */
@@ -4797,7 +4854,7 @@ export function expandCopy(self?: any, size?: any, ...more: unknown[]): any {
   let $p = $ints(1, size, "expandCopy", "size", 1);
   $need($p, 64);
   $f[$p] = $flag(implicit, "expandCopy", "implicit");
-  return $one(385);
+  return $one(387);
 }
 
 /** permute as a copy. */
@@ -4812,7 +4869,7 @@ export function permuteCopy(self?: any, dims?: any, ...more: unknown[]): any {
   if (typeof dims === "number") dims = [dims, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "permuteCopy", "self");
   $ints(1, dims, "permuteCopy", "dims", 1);
-  return $one(386);
+  return $one(388);
 }
 
 /** transpose as a copy. */
@@ -4830,7 +4887,7 @@ export function transposeCopy(self?: any, dim0?: any, dim1?: any): any {
   $f[0] = $id(self, "transposeCopy", "self");
   $f[1] = $int(dim0, "transposeCopy", "dim0");
   $f[2] = $int(dim1, "transposeCopy", "dim1");
-  return $one(387);
+  return $one(389);
 }
 
 /** unsqueeze as a copy. */
@@ -4845,7 +4902,7 @@ export function unsqueezeCopy(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("unsqueezeCopy", arguments.length, 2);
   $f[0] = $id(self, "unsqueezeCopy", "self");
   $f[1] = $int(dim, "unsqueezeCopy", "dim");
-  return $one(388);
+  return $one(390);
 }
 
 /** squeeze as a copy. */
@@ -4860,7 +4917,7 @@ export function squeezeCopy(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("squeezeCopy", arguments.length, 2);
   $f[0] = $id(self, "squeezeCopy", "self");
   $intsOrNone(1, dim, "squeezeCopy", "dim", 1);
-  return $one(389);
+  return $one(391);
 }
 
 /** select as a copy. */
@@ -4878,7 +4935,7 @@ export function selectCopy(self?: any, dim?: any, index?: any): any {
   $f[0] = $id(self, "selectCopy", "self");
   $f[1] = $int(dim, "selectCopy", "dim");
   $f[2] = $int(index, "selectCopy", "index");
-  return $one(390);
+  return $one(392);
 }
 
 /** slice as a copy. */
@@ -4904,7 +4961,7 @@ export function sliceCopy(self?: any, dim?: any, start?: any, end?: any, step?: 
   $intOrNone(2, start, "sliceCopy", "start");
   $intOrNone(4, end, "sliceCopy", "end");
   $f[6] = $int(step, "sliceCopy", "step");
-  return $one(391);
+  return $one(393);
 }
 
 /** Dims moved to other places, the rest in order. */
@@ -4922,7 +4979,7 @@ export function movedim(self?: any, source?: any, destination?: any): any {
   $f[0] = $id(self, "movedim", "self");
   let $p = $ints(1, source, "movedim", "source", 1);
   $ints($p, destination, "movedim", "destination", 1);
-  return $one(392);
+  return $one(394);
 }
 
 /** Another name of movedim. */
@@ -4940,7 +4997,7 @@ export function moveaxis(self?: any, source?: any, destination?: any): any {
   $f[0] = $id(self, "moveaxis", "self");
   let $p = $ints(1, source, "moveaxis", "source", 1);
   $ints($p, destination, "moveaxis", "destination", 1);
-  return $one(393);
+  return $one(395);
 }
 
 /** Another name of transpose. */
@@ -4958,7 +5015,7 @@ export function swapaxes(self?: any, axis0?: any, axis1?: any): any {
   $f[0] = $id(self, "swapaxes", "self");
   $f[1] = $int(axis0, "swapaxes", "axis0");
   $f[2] = $int(axis1, "swapaxes", "axis1");
-  return $one(394);
+  return $one(396);
 }
 
 /** Another name of transpose. */
@@ -4976,7 +5033,7 @@ export function swapdims(self?: any, dim0?: any, dim1?: any): any {
   $f[0] = $id(self, "swapdims", "self");
   $f[1] = $int(dim0, "swapdims", "dim0");
   $f[2] = $int(dim1, "swapdims", "dim1");
-  return $one(395);
+  return $one(397);
 }
 
 /** A matrix with its two dims swapped. */
@@ -4984,7 +5041,7 @@ export function t(self: Tensor): Tensor;
 export function t(self?: any): any {
   if (arguments.length > 1) $checkCount("t", arguments.length, 1);
   $f[0] = $id(self, "t", "self");
-  return $one(396);
+  return $one(398);
 }
 
 /** t as a copy. */
@@ -4992,7 +5049,7 @@ export function tCopy(self: Tensor): Tensor;
 export function tCopy(self?: any): any {
   if (arguments.length > 1) $checkCount("tCopy", arguments.length, 1);
   $f[0] = $id(self, "tCopy", "self");
-  return $one(397);
+  return $one(399);
 }
 
 /** All dims in reverse order. */
@@ -5000,7 +5057,7 @@ export function _numpyT(self: Tensor): Tensor;
 export function _numpyT(self?: any): any {
   if (arguments.length > 1) $checkCount("_numpyT", arguments.length, 1);
   $f[0] = $id(self, "_numpyT", "self");
-  return $one(398);
+  return $one(400);
 }
 
 /** The two last dims swapped. */
@@ -5008,7 +5065,7 @@ export function _matrixT(self: Tensor): Tensor;
 export function _matrixT(self?: any): any {
   if (arguments.length > 1) $checkCount("_matrixT", arguments.length, 1);
   $f[0] = $id(self, "_matrixT", "self");
-  return $one(399);
+  return $one(401);
 }
 
 /** A matrix transposed and conjugated. */
@@ -5016,7 +5073,7 @@ export function _hermitian(self: Tensor): Tensor;
 export function _hermitian(self?: any): any {
   if (arguments.length > 1) $checkCount("_hermitian", arguments.length, 1);
   $f[0] = $id(self, "_hermitian", "self");
-  return $one(400);
+  return $one(402);
 }
 
 /** The two last dims swapped, conjugated. */
@@ -5024,7 +5081,7 @@ export function adjoint(self: Tensor): Tensor;
 export function adjoint(self?: any): any {
   if (arguments.length > 1) $checkCount("adjoint", arguments.length, 1);
   $f[0] = $id(self, "adjoint", "self");
-  return $one(401);
+  return $one(403);
 }
 
 /** A range of dims joined into one. */
@@ -5044,7 +5101,7 @@ export function flatten(self?: any, startDim?: any, endDim?: any): any {
   $f[0] = $id(self, "flatten", "self");
   $f[1] = $int(startDim, "flatten", "startDim");
   $f[2] = $int(endDim, "flatten", "endDim");
-  return $one(402);
+  return $one(404);
 }
 
 /** One dim split into several; one size may be -1. */
@@ -5062,7 +5119,7 @@ export function unflatten(self?: any, dim?: any, sizes?: any): any {
   $f[0] = $id(self, "unflatten", "self");
   $f[1] = $int(dim, "unflatten", "dim");
   $ints(2, sizes, "unflatten", "sizes", 1);
-  return $one(403);
+  return $one(405);
 }
 
 /** All elements in one dim. */
@@ -5070,7 +5127,7 @@ export function ravel(self: Tensor): Tensor;
 export function ravel(self?: any): any {
   if (arguments.length > 1) $checkCount("ravel", arguments.length, 1);
   $f[0] = $id(self, "ravel", "self");
-  return $one(404);
+  return $one(406);
 }
 
 /** expand to the shape of other. */
@@ -5085,7 +5142,7 @@ export function expandAs(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("expandAs", arguments.length, 2);
   $f[0] = $id(self, "expandAs", "self");
   $f[1] = $id(other, "expandAs", "other");
-  return $one(405);
+  return $one(407);
 }
 
 /** view with the shape of other. */
@@ -5100,7 +5157,7 @@ export function viewAs(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("viewAs", arguments.length, 2);
   $f[0] = $id(self, "viewAs", "self");
   $f[1] = $id(other, "viewAs", "other");
-  return $one(406);
+  return $one(408);
 }
 
 /** reshape to the shape of other. */
@@ -5115,7 +5172,7 @@ export function reshapeAs(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("reshapeAs", arguments.length, 2);
   $f[0] = $id(self, "reshapeAs", "self");
   $f[1] = $id(other, "reshapeAs", "other");
-  return $one(407);
+  return $one(409);
 }
 
 /** A 0-d tensor as 1-d. */
@@ -5123,7 +5180,7 @@ export function _atleast1d(self: Tensor): Tensor;
 export function _atleast1d(self?: any): any {
   if (arguments.length > 1) $checkCount("_atleast1d", arguments.length, 1);
   $f[0] = $id(self, "_atleast1d", "self");
-  return $one(408);
+  return $one(410);
 }
 
 /** With at least 2 dims. */
@@ -5131,7 +5188,7 @@ export function _atleast2d(self: Tensor): Tensor;
 export function _atleast2d(self?: any): any {
   if (arguments.length > 1) $checkCount("_atleast2d", arguments.length, 1);
   $f[0] = $id(self, "_atleast2d", "self");
-  return $one(409);
+  return $one(411);
 }
 
 /** With at least 3 dims. */
@@ -5139,7 +5196,7 @@ export function _atleast3d(self: Tensor): Tensor;
 export function _atleast3d(self?: any): any {
   if (arguments.length > 1) $checkCount("_atleast3d", arguments.length, 1);
   $f[0] = $id(self, "_atleast3d", "self");
-  return $one(410);
+  return $one(412);
 }
 
 /** The diagonal of two dims, as the last dim. */
@@ -5163,7 +5220,7 @@ export function diagonal(self?: any, offset?: any, dim1?: any, dim2?: any): any 
   $f[1] = $int(offset, "diagonal", "offset");
   $f[2] = $int(dim1, "diagonal", "dim1");
   $f[3] = $int(dim2, "diagonal", "dim2");
-  return $one(411);
+  return $one(413);
 }
 
 /** The diagonal of matrices. */
@@ -5188,7 +5245,7 @@ export function linalgDiagonal(A?: any, _options?: unknown): any {
   $f[1] = $int(offset, "linalgDiagonal", "offset");
   $f[2] = $int(dim1, "linalgDiagonal", "dim1");
   $f[3] = $int(dim2, "linalgDiagonal", "dim2");
-  return $one(412);
+  return $one(414);
 }
 
 /** diagonal as a copy. */
@@ -5212,7 +5269,7 @@ export function diagonalCopy(self?: any, offset?: any, dim1?: any, dim2?: any): 
   $f[1] = $int(offset, "diagonalCopy", "offset");
   $f[2] = $int(dim1, "diagonalCopy", "dim1");
   $f[3] = $int(dim2, "diagonalCopy", "dim2");
-  return $one(413);
+  return $one(415);
 }
 
 /** Windows of a dim, every `step` elements, as the last dim. */
@@ -5233,7 +5290,7 @@ export function unfold(self?: any, dimension?: any, size?: any, step?: any): any
   $f[1] = $int(dimension, "unfold", "dimension");
   $f[2] = $int(size, "unfold", "size");
   $f[3] = $int(step, "unfold", "step");
-  return $one(414);
+  return $one(416);
 }
 
 /** unfold as a copy. */
@@ -5254,7 +5311,7 @@ export function unfoldCopy(self?: any, dimension?: any, size?: any, step?: any):
   $f[1] = $int(dimension, "unfoldCopy", "dimension");
   $f[2] = $int(size, "unfoldCopy", "size");
   $f[3] = $int(step, "unfoldCopy", "step");
-  return $one(415);
+  return $one(417);
 }
 
 /** Swaps two dims of this tensor object. */
@@ -5272,7 +5329,7 @@ export function transpose_(self?: any, dim0?: any, dim1?: any): any {
   $f[0] = $id(self, "transpose_", "self");
   $f[1] = $int(dim0, "transpose_", "dim0");
   $f[2] = $int(dim1, "transpose_", "dim1");
-  $none(416);
+  $none(418);
   return self;
 }
 
@@ -5291,7 +5348,7 @@ export function swapaxes_(self?: any, axis0?: any, axis1?: any): any {
   $f[0] = $id(self, "swapaxes_", "self");
   $f[1] = $int(axis0, "swapaxes_", "axis0");
   $f[2] = $int(axis1, "swapaxes_", "axis1");
-  $none(417);
+  $none(419);
   return self;
 }
 
@@ -5310,7 +5367,7 @@ export function swapdims_(self?: any, dim0?: any, dim1?: any): any {
   $f[0] = $id(self, "swapdims_", "self");
   $f[1] = $int(dim0, "swapdims_", "dim0");
   $f[2] = $int(dim1, "swapdims_", "dim1");
-  $none(418);
+  $none(420);
   return self;
 }
 
@@ -5319,7 +5376,7 @@ export function t_(self: Tensor): Tensor;
 export function t_(self?: any): any {
   if (arguments.length > 1) $checkCount("t_", arguments.length, 1);
   $f[0] = $id(self, "t_", "self");
-  $none(419);
+  $none(421);
   return self;
 }
 
@@ -5335,7 +5392,7 @@ export function unsqueeze_(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("unsqueeze_", arguments.length, 2);
   $f[0] = $id(self, "unsqueeze_", "self");
   $f[1] = $int(dim, "unsqueeze_", "dim");
-  $none(420);
+  $none(422);
   return self;
 }
 
@@ -5351,7 +5408,7 @@ export function squeeze_(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("squeeze_", arguments.length, 2);
   $f[0] = $id(self, "squeeze_", "self");
   $intsOrNone(1, dim, "squeeze_", "dim", 1);
-  $none(421);
+  $none(423);
   return self;
 }
 
@@ -5374,7 +5431,7 @@ export function asStrided_(self?: any, size?: any, stride?: any, storageOffset?:
   $p = $ints($p, stride, "asStrided_", "stride", 1);
   $need($p, 64);
   $intOrNone($p, storageOffset, "asStrided_", "storageOffset");
-  $none(422);
+  $none(424);
   return self;
 }
 
@@ -5395,7 +5452,7 @@ export function resize_(self?: any, size?: any, ...more: unknown[]): any {
   let $p = $ints(1, size, "resize_", "size", 1);
   $need($p, 64);
   $intOrNone($p, memoryFormat, "resize_", "memoryFormat");
-  $none(423);
+  $none(425);
   return self;
 }
 
@@ -5414,7 +5471,7 @@ export function resizeAs_(self?: any, theTemplate?: any, _options?: unknown): an
   $f[0] = $id(self, "resizeAs_", "self");
   $f[1] = $id(theTemplate, "resizeAs_", "theTemplate");
   $intOrNone(2, memoryFormat, "resizeAs_", "memoryFormat");
-  $none(424);
+  $none(426);
   return self;
 }
 
@@ -5434,7 +5491,7 @@ export function _split(self?: any, splitSize?: any, dim?: any): any {
   $f[0] = $id(self, "_split", "self");
   $f[1] = $int(splitSize, "_split", "splitSize");
   $f[2] = $int(dim, "_split", "dim");
-  return $many(425) as Tensor[];
+  return $many(427) as Tensor[];
 }
 
 /** Parts of given sizes. */
@@ -5454,7 +5511,7 @@ export function splitWithSizes(self?: any, splitSizes?: any, dim?: any): any {
   let $p = $ints(1, splitSizes, "splitWithSizes", "splitSizes", 1);
   $need($p, 64);
   $f[$p] = $int(dim, "splitWithSizes", "dim");
-  return $many(426) as Tensor[];
+  return $many(428) as Tensor[];
 }
 
 /** At most `chunks` parts of equal size. */
@@ -5473,7 +5530,7 @@ export function chunk(self?: any, chunks?: any, dim?: any): any {
   $f[0] = $id(self, "chunk", "self");
   $f[1] = $int(chunks, "chunk", "chunks");
   $f[2] = $int(dim, "chunk", "dim");
-  return $many(427) as Tensor[];
+  return $many(429) as Tensor[];
 }
 
 /** The slices of a dim, without it. */
@@ -5489,7 +5546,7 @@ export function unbind(self?: any, dim?: any): any {
   if (dim === undefined) dim = 0;
   $f[0] = $id(self, "unbind", "self");
   $f[1] = $int(dim, "unbind", "dim");
-  return $many(428) as Tensor[];
+  return $many(430) as Tensor[];
 }
 
 /** split whose parts may be written to while recording. */
@@ -5508,7 +5565,7 @@ export function unsafeSplit(self?: any, splitSize?: any, dim?: any): any {
   $f[0] = $id(self, "unsafeSplit", "self");
   $f[1] = $int(splitSize, "unsafeSplit", "splitSize");
   $f[2] = $int(dim, "unsafeSplit", "dim");
-  return $many(429) as Tensor[];
+  return $many(431) as Tensor[];
 }
 
 /** split_with_sizes whose parts may be written to. */
@@ -5528,7 +5585,7 @@ export function unsafeSplitWithSizes(self?: any, splitSizes?: any, dim?: any): a
   let $p = $ints(1, splitSizes, "unsafeSplitWithSizes", "splitSizes", 1);
   $need($p, 64);
   $f[$p] = $int(dim, "unsafeSplitWithSizes", "dim");
-  return $many(430) as Tensor[];
+  return $many(432) as Tensor[];
 }
 
 /** chunk whose parts may be written to while recording. */
@@ -5547,7 +5604,7 @@ export function unsafeChunk(self?: any, chunks?: any, dim?: any): any {
   $f[0] = $id(self, "unsafeChunk", "self");
   $f[1] = $int(chunks, "unsafeChunk", "chunks");
   $f[2] = $int(dim, "unsafeChunk", "dim");
-  return $many(431) as Tensor[];
+  return $many(433) as Tensor[];
 }
 
 /** split as copies. */
@@ -5566,7 +5623,7 @@ export function splitCopy(self?: any, splitSize?: any, dim?: any): any {
   $f[0] = $id(self, "splitCopy", "self");
   $f[1] = $int(splitSize, "splitCopy", "splitSize");
   $f[2] = $int(dim, "splitCopy", "dim");
-  return $many(432) as Tensor[];
+  return $many(434) as Tensor[];
 }
 
 /** split_with_sizes as copies. */
@@ -5586,7 +5643,7 @@ export function splitWithSizesCopy(self?: any, splitSizes?: any, dim?: any): any
   let $p = $ints(1, splitSizes, "splitWithSizesCopy", "splitSizes", 1);
   $need($p, 64);
   $f[$p] = $int(dim, "splitWithSizesCopy", "dim");
-  return $many(433) as Tensor[];
+  return $many(435) as Tensor[];
 }
 
 /** unbind as copies. */
@@ -5602,7 +5659,7 @@ export function unbindCopy(self?: any, dim?: any): any {
   if (dim === undefined) dim = 0;
   $f[0] = $id(self, "unbindCopy", "self");
   $f[1] = $int(dim, "unbindCopy", "dim");
-  return $many(434) as Tensor[];
+  return $many(436) as Tensor[];
 }
 
 /** A number of parts of nearly equal size. */
@@ -5620,7 +5677,7 @@ export function _tensorSplitSections(self?: any, sections?: any, dim?: any): any
   $f[0] = $id(self, "_tensorSplitSections", "self");
   $f[1] = $int(sections, "_tensorSplitSections", "sections");
   $f[2] = $int(dim, "_tensorSplitSections", "dim");
-  return $many(435) as Tensor[];
+  return $many(437) as Tensor[];
 }
 
 /** The parts between indices. */
@@ -5639,7 +5696,7 @@ export function _tensorSplitIndices(self?: any, indices?: any, dim?: any): any {
   let $p = $ints(1, indices, "_tensorSplitIndices", "indices", 1);
   $need($p, 64);
   $f[$p] = $int(dim, "_tensorSplitIndices", "dim");
-  return $many(436) as Tensor[];
+  return $many(438) as Tensor[];
 }
 
 /** Tensors joined along a dim. */
@@ -5657,7 +5714,7 @@ export function cat(tensors?: any, dim?: any): any {
   let $p = $tensors(0, tensors, "cat", "tensors");
   $need($p, 64);
   $f[$p] = $int(dim, "cat", "dim");
-  return $one(437);
+  return $one(439);
 }
 
 /** Another name of cat. */
@@ -5675,7 +5732,7 @@ export function concat(tensors?: any, dim?: any): any {
   let $p = $tensors(0, tensors, "concat", "tensors");
   $need($p, 64);
   $f[$p] = $int(dim, "concat", "dim");
-  return $one(438);
+  return $one(440);
 }
 
 /** Another name of cat. */
@@ -5693,7 +5750,7 @@ export function concatenate(tensors?: any, dim?: any): any {
   let $p = $tensors(0, tensors, "concatenate", "tensors");
   $need($p, 64);
   $f[$p] = $int(dim, "concatenate", "dim");
-  return $one(439);
+  return $one(441);
 }
 
 /** Tensors joined along a new dim. */
@@ -5711,7 +5768,7 @@ export function stack(tensors?: any, dim?: any): any {
   let $p = $tensors(0, tensors, "stack", "tensors");
   $need($p, 64);
   $f[$p] = $int(dim, "stack", "dim");
-  return $one(440);
+  return $one(442);
 }
 
 /** Joined side by side: dim 1, or dim 0 of 1-d tensors. */
@@ -5720,7 +5777,7 @@ export function hstack(options: { tensors: readonly Tensor[] | undefined }): Ten
 export function hstack(tensors?: any): any {
   if (arguments.length > 1) $checkCount("hstack", arguments.length, 1);
   $tensors(0, tensors, "hstack", "tensors");
-  return $one(441);
+  return $one(443);
 }
 
 /** Joined below each other: dim 0. */
@@ -5729,7 +5786,7 @@ export function vstack(options: { tensors: readonly Tensor[] | undefined }): Ten
 export function vstack(tensors?: any): any {
   if (arguments.length > 1) $checkCount("vstack", arguments.length, 1);
   $tensors(0, tensors, "vstack", "tensors");
-  return $one(442);
+  return $one(444);
 }
 
 /** Another name of vstack. */
@@ -5738,7 +5795,7 @@ export function rowStack(options: { tensors: readonly Tensor[] | undefined }): T
 export function rowStack(tensors?: any): any {
   if (arguments.length > 1) $checkCount("rowStack", arguments.length, 1);
   $tensors(0, tensors, "rowStack", "tensors");
-  return $one(443);
+  return $one(445);
 }
 
 /** Joined along dim 2. */
@@ -5747,7 +5804,7 @@ export function dstack(options: { tensors: readonly Tensor[] | undefined }): Ten
 export function dstack(tensors?: any): any {
   if (arguments.length > 1) $checkCount("dstack", arguments.length, 1);
   $tensors(0, tensors, "dstack", "tensors");
-  return $one(444);
+  return $one(446);
 }
 
 /** Joined side by side, 1-d tensors as columns. */
@@ -5756,7 +5813,7 @@ export function columnStack(options: { tensors: readonly Tensor[] | undefined })
 export function columnStack(tensors?: any): any {
   if (arguments.length > 1) $checkCount("columnStack", arguments.length, 1);
   $tensors(0, tensors, "columnStack", "tensors");
-  return $one(445);
+  return $one(447);
 }
 
 /** Matrices along a diagonal, zeros elsewhere. */
@@ -5765,7 +5822,7 @@ export function _blockDiag(options: { tensors: readonly Tensor[] | undefined }):
 export function _blockDiag(tensors?: any): any {
   if (arguments.length > 1) $checkCount("_blockDiag", arguments.length, 1);
   $tensors(0, tensors, "_blockDiag", "tensors");
-  return $one(446);
+  return $one(448);
 }
 
 /** Padded to whole chunks, then joined chunk by chunk. */
@@ -5785,7 +5842,7 @@ export function _chunkCat(tensors?: any, dim?: any, numChunks?: any): any {
   $need($p, 64);
   $f[$p] = $int(dim, "_chunkCat", "dim");
   $f[$p + 1] = $int(numChunks, "_chunkCat", "numChunks");
-  return $one(447);
+  return $one(449);
 }
 
 /** Grids of the coordinates in 1-d tensors. */
@@ -5802,7 +5859,7 @@ export function _meshgrid(tensors?: any, indexing?: any): any {
   let $p = $tensors(0, tensors, "_meshgrid", "tensors");
   $need($p, 64);
   $f[$p] = $choice(indexing, ["xy","ij"], "_meshgrid", "indexing");
-  return $many(448) as Tensor[];
+  return $many(450) as Tensor[];
 }
 
 /** Tensors expanded to their common shape. */
@@ -5811,7 +5868,7 @@ export function _broadcastTensors(options: { tensors: readonly Tensor[] | undefi
 export function _broadcastTensors(tensors?: any): any {
   if (arguments.length > 1) $checkCount("_broadcastTensors", arguments.length, 1);
   $tensors(0, tensors, "_broadcastTensors", "tensors");
-  return $many(449) as Tensor[];
+  return $many(451) as Tensor[];
 }
 
 /** All ways to take one element of each 1-d tensor. */
@@ -5820,7 +5877,7 @@ export function _cartesianProd(options: { tensors: readonly Tensor[] | undefined
 export function _cartesianProd(tensors?: any): any {
   if (arguments.length > 1) $checkCount("_cartesianProd", arguments.length, 1);
   $tensors(0, tensors, "_cartesianProd", "tensors");
-  return $one(450);
+  return $one(452);
 }
 
 /** Dims in reverse order. */
@@ -5835,7 +5892,7 @@ export function flip(self?: any, dims?: any, ...more: unknown[]): any {
   if (typeof dims === "number") dims = [dims, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "flip", "self");
   $ints(1, dims, "flip", "dims", 1);
-  return $one(451);
+  return $one(453);
 }
 
 /** Dim 1 in reverse order. */
@@ -5843,7 +5900,7 @@ export function fliplr(self: Tensor): Tensor;
 export function fliplr(self?: any): any {
   if (arguments.length > 1) $checkCount("fliplr", arguments.length, 1);
   $f[0] = $id(self, "fliplr", "self");
-  return $one(452);
+  return $one(454);
 }
 
 /** Dim 0 in reverse order. */
@@ -5851,7 +5908,7 @@ export function flipud(self: Tensor): Tensor;
 export function flipud(self?: any): any {
   if (arguments.length > 1) $checkCount("flipud", arguments.length, 1);
   $f[0] = $id(self, "flipud", "self");
-  return $one(453);
+  return $one(455);
 }
 
 /** Elements shifted along dims, around the end; without dims of the flat tensor. */
@@ -5870,7 +5927,7 @@ export function roll(self?: any, shifts?: any, dims?: any): any {
   $f[0] = $id(self, "roll", "self");
   let $p = $ints(1, shifts, "roll", "shifts", 1);
   $ints($p, dims, "roll", "dims", 1);
-  return $one(454);
+  return $one(456);
 }
 
 /** A plane turned by k times 90 degrees. */
@@ -5890,7 +5947,7 @@ export function rot90(self?: any, k?: any, dims?: any): any {
   $f[0] = $id(self, "rot90", "self");
   $f[1] = $int(k, "rot90", "k");
   $ints(2, dims, "rot90", "dims", 1);
-  return $one(455);
+  return $one(457);
 }
 
 /** The whole tensor repeated along each dim. */
@@ -5905,7 +5962,7 @@ export function repeat(self?: any, repeats?: any, ...more: unknown[]): any {
   if (typeof repeats === "number") repeats = [repeats, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "repeat", "self");
   $ints(1, repeats, "repeat", "repeats", 1);
-  return $one(456);
+  return $one(458);
 }
 
 /** repeat, with missing leading repeats taken as 1. */
@@ -5920,7 +5977,7 @@ export function tile(self?: any, dims?: any, ...more: unknown[]): any {
   if (typeof dims === "number") dims = [dims, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "tile", "self");
   $ints(1, dims, "tile", "dims", 1);
-  return $one(457);
+  return $one(459);
 }
 
 /** Each element repeated in place. */
@@ -5942,7 +5999,7 @@ export function _repeatInterleave(self?: any, repeats?: any, dim?: any, outputSi
   $operand(1, repeats, "_repeatInterleave", "repeats");
   $intOrNone(4, dim, "_repeatInterleave", "dim");
   $intOrNone(6, outputSize, "_repeatInterleave", "outputSize");
-  return $one(458);
+  return $one(460);
 }
 
 /** All ways to take r elements, as rows. */
@@ -5960,7 +6017,7 @@ export function _combinations(self?: any, r?: any, withReplacement?: any): any {
   $f[0] = $id(self, "_combinations", "self");
   $f[1] = $int(r, "_combinations", "r");
   $f[2] = $flag(withReplacement, "_combinations", "withReplacement");
-  return $one(459);
+  return $one(461);
 }
 
 /** The lower triangle of matrices, zeros above. */
@@ -5976,7 +6033,7 @@ export function tril(self?: any, diagonal?: any): any {
   if (diagonal === undefined) diagonal = 0;
   $f[0] = $id(self, "tril", "self");
   $f[1] = $int(diagonal, "tril", "diagonal");
-  return $one(460);
+  return $one(462);
 }
 
 /** The upper triangle of matrices, zeros below. */
@@ -5992,7 +6049,7 @@ export function triu(self?: any, diagonal?: any): any {
   if (diagonal === undefined) diagonal = 0;
   $f[0] = $id(self, "triu", "self");
   $f[1] = $int(diagonal, "triu", "diagonal");
-  return $one(461);
+  return $one(463);
 }
 
 /** Zeroes what lies above a diagonal. */
@@ -6008,7 +6065,7 @@ export function tril_(self?: any, diagonal?: any): any {
   if (diagonal === undefined) diagonal = 0;
   $f[0] = $id(self, "tril_", "self");
   $f[1] = $int(diagonal, "tril_", "diagonal");
-  $none(462);
+  $none(464);
   return self;
 }
 
@@ -6025,7 +6082,7 @@ export function triu_(self?: any, diagonal?: any): any {
   if (diagonal === undefined) diagonal = 0;
   $f[0] = $id(self, "triu_", "self");
   $f[1] = $int(diagonal, "triu_", "diagonal");
-  $none(463);
+  $none(465);
   return self;
 }
 
@@ -6052,7 +6109,7 @@ export function diff(self?: any, n?: any, dim?: any, prepend?: any, append?: any
   $f[2] = $int(dim, "diff", "dim");
   $f[3] = $idOrNone(prepend, "diff", "prepend");
   $f[4] = $idOrNone(append, "diff", "append");
-  return $one(464);
+  return $one(466);
 }
 
 /** [N, C r^2, H, W] to [N, C, H r, W r]. */
@@ -6067,7 +6124,7 @@ export function pixelShuffle(self?: any, upscaleFactor?: any): any {
   else if (arguments.length > 2) $checkCount("pixelShuffle", arguments.length, 2);
   $f[0] = $id(self, "pixelShuffle", "self");
   $f[1] = $int(upscaleFactor, "pixelShuffle", "upscaleFactor");
-  return $one(465);
+  return $one(467);
 }
 
 /** [N, C, H r, W r] to [N, C r^2, H, W]. */
@@ -6082,7 +6139,7 @@ export function pixelUnshuffle(self?: any, downscaleFactor?: any): any {
   else if (arguments.length > 2) $checkCount("pixelUnshuffle", arguments.length, 2);
   $f[0] = $id(self, "pixelUnshuffle", "self");
   $f[1] = $int(downscaleFactor, "pixelUnshuffle", "downscaleFactor");
-  return $one(466);
+  return $one(468);
 }
 
 /** Channels of groups dealt out in turn. */
@@ -6097,7 +6154,7 @@ export function channelShuffle(self?: any, groups?: any): any {
   else if (arguments.length > 2) $checkCount("channelShuffle", arguments.length, 2);
   $f[0] = $id(self, "channelShuffle", "self");
   $f[1] = $int(groups, "channelShuffle", "groups");
-  return $one(467);
+  return $one(469);
 }
 
 /** A copy whose select(dim, index) is src. */
@@ -6118,7 +6175,7 @@ export function selectScatter(self?: any, src?: any, dim?: any, index?: any): an
   $f[1] = $id(src, "selectScatter", "src");
   $f[2] = $int(dim, "selectScatter", "dim");
   $f[3] = $int(index, "selectScatter", "index");
-  return $one(468);
+  return $one(470);
 }
 
 /** A copy whose slice is src. */
@@ -6147,7 +6204,7 @@ export function sliceScatter(self?: any, src?: any, dim?: any, start?: any, end?
   $intOrNone(3, start, "sliceScatter", "start");
   $intOrNone(5, end, "sliceScatter", "end");
   $f[7] = $int(step, "sliceScatter", "step");
-  return $one(469);
+  return $one(471);
 }
 
 /** A copy whose diagonal is src. */
@@ -6174,7 +6231,7 @@ export function diagonalScatter(self?: any, src?: any, offset?: any, dim1?: any,
   $f[2] = $int(offset, "diagonalScatter", "offset");
   $f[3] = $int(dim1, "diagonalScatter", "dim1");
   $f[4] = $int(dim2, "diagonalScatter", "dim2");
-  return $one(470);
+  return $one(472);
 }
 
 /** A copy whose as_strided view is src. */
@@ -6199,7 +6256,7 @@ export function asStridedScatter(self?: any, src?: any, size?: any, stride?: any
   $p = $ints($p, stride, "asStridedScatter", "stride", 1);
   $need($p, 64);
   $intOrNone($p, storageOffset, "asStridedScatter", "storageOffset");
-  return $one(471);
+  return $one(473);
 }
 
 /** Matrices with the last dim on a diagonal. */
@@ -6223,7 +6280,7 @@ export function diagEmbed(self?: any, offset?: any, dim1?: any, dim2?: any): any
   $f[1] = $int(offset, "diagEmbed", "offset");
   $f[2] = $int(dim1, "diagEmbed", "dim1");
   $f[3] = $int(dim2, "diagEmbed", "dim2");
-  return $one(472);
+  return $one(474);
 }
 
 /** A matrix of a diagonal, or the diagonal of a matrix as a copy. */
@@ -6239,7 +6296,7 @@ export function diag(self?: any, diagonal?: any): any {
   if (diagonal === undefined) diagonal = 0;
   $f[0] = $id(self, "diag", "self");
   $f[1] = $int(diagonal, "diag", "diagonal");
-  return $one(473);
+  return $one(475);
 }
 
 /** A matrix with all elements on a diagonal. */
@@ -6255,7 +6312,7 @@ export function diagflat(self?: any, offset?: any): any {
   if (offset === undefined) offset = 0;
   $f[0] = $id(self, "diagflat", "self");
   $f[1] = $int(offset, "diagflat", "offset");
-  return $one(474);
+  return $one(476);
 }
 
 /** The real part, as a view. */
@@ -6263,7 +6320,7 @@ export function real(self: Tensor): Tensor;
 export function real(self?: any): any {
   if (arguments.length > 1) $checkCount("real", arguments.length, 1);
   $f[0] = $id(self, "real", "self");
-  return $one(475);
+  return $one(477);
 }
 
 /** The imaginary part, as a view. */
@@ -6271,7 +6328,7 @@ export function imag(self: Tensor): Tensor;
 export function imag(self?: any): any {
   if (arguments.length > 1) $checkCount("imag", arguments.length, 1);
   $f[0] = $id(self, "imag", "self");
-  return $one(476);
+  return $one(478);
 }
 
 /** Complex numbers as pairs in a new last dim. */
@@ -6279,7 +6336,7 @@ export function viewAsReal(self: Tensor): Tensor;
 export function viewAsReal(self?: any): any {
   if (arguments.length > 1) $checkCount("viewAsReal", arguments.length, 1);
   $f[0] = $id(self, "viewAsReal", "self");
-  return $one(477);
+  return $one(479);
 }
 
 /** Pairs in the last dim as complex numbers. */
@@ -6287,7 +6344,7 @@ export function viewAsComplex(self: Tensor): Tensor;
 export function viewAsComplex(self?: any): any {
   if (arguments.length > 1) $checkCount("viewAsComplex", arguments.length, 1);
   $f[0] = $id(self, "viewAsComplex", "self");
-  return $one(478);
+  return $one(480);
 }
 
 /** Complex numbers of two parts. */
@@ -6303,7 +6360,7 @@ export function complex(real?: any, imag?: any): any {
   else if (arguments.length > 2) $checkCount("complex", arguments.length, 2);
   $f[0] = $id(real, "complex", "real");
   $f[1] = $id(imag, "complex", "imag");
-  return $one(479);
+  return $one(481);
 }
 
 /** Complex numbers of a modulus and an angle. */
@@ -6319,7 +6376,7 @@ export function polar(abs?: any, angle?: any): any {
   else if (arguments.length > 2) $checkCount("polar", arguments.length, 2);
   $f[0] = $id(abs, "polar", "abs");
   $f[1] = $id(angle, "polar", "angle");
-  return $one(480);
+  return $one(482);
 }
 
 /** The complex conjugate: a copy, not a lazy view. */
@@ -6327,7 +6384,7 @@ export function conj(self: Tensor): Tensor;
 export function conj(self?: any): any {
   if (arguments.length > 1) $checkCount("conj", arguments.length, 1);
   $f[0] = $id(self, "conj", "self");
-  return $one(481);
+  return $one(483);
 }
 
 /** The tensor itself: conjugates are never lazy. */
@@ -6335,7 +6392,7 @@ export function resolveConj(self: Tensor): Tensor;
 export function resolveConj(self?: any): any {
   if (arguments.length > 1) $checkCount("resolveConj", arguments.length, 1);
   $f[0] = $id(self, "resolveConj", "self");
-  return $one(482);
+  return $one(484);
 }
 
 /** The tensor itself: negatives are never lazy. */
@@ -6343,7 +6400,7 @@ export function resolveNeg(self: Tensor): Tensor;
 export function resolveNeg(self?: any): any {
   if (arguments.length > 1) $checkCount("resolveNeg", arguments.length, 1);
   $f[0] = $id(self, "resolveNeg", "self");
-  return $one(483);
+  return $one(485);
 }
 
 /** False: conjugates are never lazy. */
@@ -6351,7 +6408,7 @@ export function isConj(self: Tensor): boolean;
 export function isConj(self?: any): any {
   if (arguments.length > 1) $checkCount("isConj", arguments.length, 1);
   $f[0] = $id(self, "isConj", "self");
-  return $value(484) as boolean;
+  return $value(486) as boolean;
 }
 
 /** False: negatives are never lazy. */
@@ -6359,7 +6416,7 @@ export function isNeg(self: Tensor): boolean;
 export function isNeg(self?: any): any {
   if (arguments.length > 1) $checkCount("isNeg", arguments.length, 1);
   $f[0] = $id(self, "isNeg", "self");
-  return $value(485) as boolean;
+  return $value(487) as boolean;
 }
 
 /** Whether the dtype is complex. */
@@ -6367,7 +6424,7 @@ export function isComplex(self: Tensor): boolean;
 export function isComplex(self?: any): any {
   if (arguments.length > 1) $checkCount("isComplex", arguments.length, 1);
   $f[0] = $id(self, "isComplex", "self");
-  return $value(486) as boolean;
+  return $value(488) as boolean;
 }
 
 /** Whether the dtype is a real floating one. */
@@ -6375,7 +6432,7 @@ export function isFloatingPoint(self: Tensor): boolean;
 export function isFloatingPoint(self?: any): any {
   if (arguments.length > 1) $checkCount("isFloatingPoint", arguments.length, 1);
   $f[0] = $id(self, "isFloatingPoint", "self");
-  return $value(487) as boolean;
+  return $value(489) as boolean;
 }
 
 /** The same bytes under another dtype. */
@@ -6390,7 +6447,7 @@ export function _viewDtype(self?: any, dtype?: any): any {
   else if (arguments.length > 2) $checkCount("_viewDtype", arguments.length, 2);
   $f[0] = $id(self, "_viewDtype", "self");
   $f[1] = $dtypeCode(dtype, "_viewDtype", "dtype");
-  return $one(488);
+  return $one(490);
 }
 
 /** A value around the last dims; negative amounts crop. */
@@ -6410,7 +6467,7 @@ export function constantPadNd(self?: any, pad?: any, value?: any): any {
   let $p = $ints(1, pad, "constantPadNd", "pad", 1);
   $need($p, 64);
   $scalar($p, value, "constantPadNd", "value");
-  return $one(489);
+  return $one(491);
 }
 
 /** The last dims padded (last dim first); negative amounts crop. */
@@ -6433,7 +6490,7 @@ export function pad(input?: any, pad?: any, mode?: any, value?: any): any {
   $need($p, 64);
   $f[$p] = $choice(mode, ["constant","reflect","replicate","circular"], "pad", "mode");
   $scalarOrNone($p + 1, value, "pad", "value");
-  return $one(490);
+  return $one(492);
 }
 
 /** A new generator's number. */
@@ -6451,7 +6508,7 @@ export function _generatorCreate(seed?: any, device?: any): any {
   if (seed === undefined) $missing("_generatorCreate", "seed");
   $scalar(0, seed, "_generatorCreate", "seed");
   $f[3] = $deviceCode(device);
-  return $value(491) as number;
+  return $value(493) as number;
 }
 
 /** Frees a generator. */
@@ -6465,7 +6522,7 @@ export function _generatorDispose(id?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_generatorDispose", arguments.length, 1);
   $f[0] = $int(id, "_generatorDispose", "id");
-  $none(492);
+  $none(494);
 }
 
 /** Starts a generator over. */
@@ -6483,7 +6540,7 @@ export function _generatorManualSeed(id?: any, seed?: any): any {
   if (seed === undefined) $missing("_generatorManualSeed", "seed");
   $f[0] = $int(id, "_generatorManualSeed", "id");
   $scalar(1, seed, "_generatorManualSeed", "seed");
-  $none(493);
+  $none(495);
 }
 
 /** Seeds from the system's entropy. */
@@ -6497,7 +6554,7 @@ export function _generatorSeed(id?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_generatorSeed", arguments.length, 1);
   $f[0] = $int(id, "_generatorSeed", "id");
-  return $value(494) as number;
+  return $value(496) as number;
 }
 
 /** The seed a generator started from. */
@@ -6511,7 +6568,7 @@ export function _generatorInitialSeed(id?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_generatorInitialSeed", arguments.length, 1);
   $f[0] = $int(id, "_generatorInitialSeed", "id");
-  return $value(495) as number | bigint | boolean | Complex;
+  return $value(497) as number | bigint | boolean | Complex;
 }
 
 /** The state as bytes. */
@@ -6525,7 +6582,7 @@ export function _generatorGetState(id?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_generatorGetState", arguments.length, 1);
   $f[0] = $int(id, "_generatorGetState", "id");
-  return $one(496);
+  return $one(498);
 }
 
 /** Restores a state. */
@@ -6542,7 +6599,7 @@ export function _generatorSetState(id?: any, state?: any): any {
   else if (arguments.length > 2) $checkCount("_generatorSetState", arguments.length, 2);
   $f[0] = $int(id, "_generatorSetState", "id");
   $f[1] = $id(state, "_generatorSetState", "state");
-  $none(497);
+  $none(499);
 }
 
 /** Fills with numbers uniform in [from, to). */
@@ -6565,7 +6622,7 @@ export function uniform_(self?: any, from?: any, to?: any, _options?: unknown): 
   $f[1] = $float(from, "uniform_", "from");
   $f[2] = $float(to, "uniform_", "to");
   $f[3] = $generatorOrNone(generator, "uniform_", "generator");
-  $none(498);
+  $none(500);
   return self;
 }
 
@@ -6589,7 +6646,7 @@ export function normal_(self?: any, mean?: any, std?: any, _options?: unknown): 
   $f[1] = $float(mean, "normal_", "mean");
   $f[2] = $float(std, "normal_", "std");
   $f[3] = $generatorOrNone(generator, "normal_", "generator");
-  $none(499);
+  $none(501);
   return self;
 }
 
@@ -6613,7 +6670,7 @@ export function logNormal_(self?: any, mean?: any, std?: any, _options?: unknown
   $f[1] = $float(mean, "logNormal_", "mean");
   $f[2] = $float(std, "logNormal_", "std");
   $f[3] = $generatorOrNone(generator, "logNormal_", "generator");
-  $none(500);
+  $none(502);
   return self;
 }
 
@@ -6633,7 +6690,7 @@ export function exponential_(self?: any, lambd?: any, _options?: unknown): any {
   $f[0] = $id(self, "exponential_", "self");
   $f[1] = $float(lambd, "exponential_", "lambd");
   $f[2] = $generatorOrNone(generator, "exponential_", "generator");
-  $none(501);
+  $none(503);
   return self;
 }
 
@@ -6657,7 +6714,7 @@ export function cauchy_(self?: any, median?: any, sigma?: any, _options?: unknow
   $f[1] = $float(median, "cauchy_", "median");
   $f[2] = $float(sigma, "cauchy_", "sigma");
   $f[3] = $generatorOrNone(generator, "cauchy_", "generator");
-  $none(502);
+  $none(504);
   return self;
 }
 
@@ -6676,7 +6733,7 @@ export function geometric_(self?: any, p?: any, _options?: unknown): any {
   $f[0] = $id(self, "geometric_", "self");
   $f[1] = $float(p, "geometric_", "p");
   $f[2] = $generatorOrNone(generator, "geometric_", "generator");
-  $none(503);
+  $none(505);
   return self;
 }
 
@@ -6698,7 +6755,7 @@ export function _random_(self?: any, from?: any, to?: any, _options?: unknown): 
   $intOrNone(1, from, "_random_", "from");
   $intOrNone(3, to, "_random_", "to");
   $f[5] = $generatorOrNone(generator, "_random_", "generator");
-  $none(504);
+  $none(506);
   return self;
 }
 
@@ -6718,7 +6775,7 @@ export function bernoulli_(self?: any, p?: any, _options?: unknown): any {
   $f[0] = $id(self, "bernoulli_", "self");
   $operand(1, p, "bernoulli_", "p");
   $f[4] = $generatorOrNone(generator, "bernoulli_", "generator");
-  $none(505);
+  $none(507);
   return self;
 }
 
@@ -6737,7 +6794,7 @@ export function bernoulli(self?: any, p?: any, _options?: unknown): any {
   $f[0] = $id(self, "bernoulli", "self");
   $floatOrNone(1, p, "bernoulli", "p");
   $f[3] = $generatorOrNone(generator, "bernoulli", "generator");
-  return $one(506);
+  return $one(508);
 }
 
 /** Poisson numbers whose means are the elements. */
@@ -6752,7 +6809,7 @@ export function poisson(self?: any, generator?: any): any {
   else if (arguments.length > 2) $checkCount("poisson", arguments.length, 2);
   $f[0] = $id(self, "poisson", "self");
   $f[1] = $generatorOrNone(generator, "poisson", "generator");
-  return $one(507);
+  return $one(509);
 }
 
 /** Numbers uniform in [0, 1). */
@@ -6781,7 +6838,7 @@ export function rand(size?: any, ...more: unknown[]): any {
   $f[$p + 1] = $dtypeOrNone(dtype, "rand", "dtype");
   $f[$p + 2] = $deviceOrNone(device);
   $f[$p + 3] = $flag(requiresGrad, "rand", "requiresGrad");
-  return $one(508);
+  return $one(510);
 }
 
 /** Standard normal numbers. */
@@ -6810,7 +6867,7 @@ export function randn(size?: any, ...more: unknown[]): any {
   $f[$p + 1] = $dtypeOrNone(dtype, "randn", "dtype");
   $f[$p + 2] = $deviceOrNone(device);
   $f[$p + 3] = $flag(requiresGrad, "randn", "requiresGrad");
-  return $one(509);
+  return $one(511);
 }
 
 /** Normal numbers in a given shape. */
@@ -6844,7 +6901,7 @@ export function _normalSized(mean?: any, std?: any, size?: any, _options?: unkno
   $f[$p + 1] = $dtypeOrNone(dtype, "_normalSized", "dtype");
   $f[$p + 2] = $deviceOrNone(device);
   $f[$p + 3] = $flag(requiresGrad, "_normalSized", "requiresGrad");
-  return $one(510);
+  return $one(512);
 }
 
 /** Integers in [low, high). */
@@ -6878,7 +6935,7 @@ export function _randint(low?: any, high?: any, size?: any, _options?: unknown):
   $f[$p + 1] = $dtypeOrNone(dtype, "_randint", "dtype");
   $f[$p + 2] = $deviceOrNone(device);
   $f[$p + 3] = $flag(requiresGrad, "_randint", "requiresGrad");
-  return $one(511);
+  return $one(513);
 }
 
 /** The numbers 0 to n - 1 in random order. */
@@ -6905,7 +6962,7 @@ export function randperm(n?: any, _options?: unknown): any {
   $f[2] = $dtypeOrNone(dtype, "randperm", "dtype");
   $f[3] = $deviceOrNone(device);
   $f[4] = $flag(requiresGrad, "randperm", "requiresGrad");
-  return $one(512);
+  return $one(514);
 }
 
 /** Numbers uniform in [0, 1), in the shape of another tensor. */
@@ -6933,7 +6990,7 @@ export function randLike(self?: any, _options?: unknown): any {
   $f[3] = $deviceOrNone(device);
   $f[4] = $flag(requiresGrad, "randLike", "requiresGrad");
   $intOrNone(5, memoryFormat, "randLike", "memoryFormat");
-  return $one(513);
+  return $one(515);
 }
 
 /** Standard normal numbers in the shape of another tensor. */
@@ -6961,7 +7018,7 @@ export function randnLike(self?: any, _options?: unknown): any {
   $f[3] = $deviceOrNone(device);
   $f[4] = $flag(requiresGrad, "randnLike", "requiresGrad");
   $intOrNone(5, memoryFormat, "randnLike", "memoryFormat");
-  return $one(514);
+  return $one(516);
 }
 
 /** Integers in [low, high), in the shape of another tensor. */
@@ -6995,7 +7052,7 @@ export function _randintLike(self?: any, low?: any, high?: any, _options?: unkno
   $f[5] = $deviceOrNone(device);
   $f[6] = $flag(requiresGrad, "_randintLike", "requiresGrad");
   $intOrNone(7, memoryFormat, "_randintLike", "memoryFormat");
-  return $one(515);
+  return $one(517);
 }
 
 /** Normal numbers with a mean and a spread per element. */
@@ -7016,7 +7073,7 @@ export function _normalTensors(mean?: any, std?: any, _options?: unknown): any {
   $operand(0, mean, "_normalTensors", "mean");
   $operand(3, std, "_normalTensors", "std");
   $f[6] = $generatorOrNone(generator, "_normalTensors", "generator");
-  return $one(516);
+  return $one(518);
 }
 
 /** Indices drawn by weights, per row. */
@@ -7038,7 +7095,7 @@ export function multinomial(self?: any, numSamples?: any, replacement?: any, _op
   $f[1] = $int(numSamples, "multinomial", "numSamples");
   $f[2] = $flag(replacement, "multinomial", "replacement");
   $f[3] = $generatorOrNone(generator, "multinomial", "generator");
-  return $one(517);
+  return $one(519);
 }
 
 /** Zeroes elements with probability p, scales the rest by 1 / (1 - p). */
@@ -7062,7 +7119,7 @@ export function dropout(input?: any, p?: any, training?: any, inplace?: any): an
   $f[1] = $float(p, "dropout", "p");
   $f[2] = $flag(training, "dropout", "training");
   $f[3] = $flag(inplace, "dropout", "inplace");
-  const $y = $one(518);
+  const $y = $one(520);
   return inplace === true ? input : $y;
 }
 
@@ -7087,7 +7144,7 @@ export function featureDropout(input?: any, p?: any, training?: any, inplace?: a
   $f[1] = $float(p, "featureDropout", "p");
   $f[2] = $flag(training, "featureDropout", "training");
   $f[3] = $flag(inplace, "featureDropout", "inplace");
-  const $y = $one(519);
+  const $y = $one(521);
   return inplace === true ? input : $y;
 }
 
@@ -7112,7 +7169,7 @@ export function dropout1d(input?: any, p?: any, training?: any, inplace?: any): 
   $f[1] = $float(p, "dropout1d", "p");
   $f[2] = $flag(training, "dropout1d", "training");
   $f[3] = $flag(inplace, "dropout1d", "inplace");
-  const $y = $one(520);
+  const $y = $one(522);
   return inplace === true ? input : $y;
 }
 
@@ -7137,7 +7194,7 @@ export function dropout2d(input?: any, p?: any, training?: any, inplace?: any): 
   $f[1] = $float(p, "dropout2d", "p");
   $f[2] = $flag(training, "dropout2d", "training");
   $f[3] = $flag(inplace, "dropout2d", "inplace");
-  const $y = $one(521);
+  const $y = $one(523);
   return inplace === true ? input : $y;
 }
 
@@ -7162,7 +7219,7 @@ export function dropout3d(input?: any, p?: any, training?: any, inplace?: any): 
   $f[1] = $float(p, "dropout3d", "p");
   $f[2] = $flag(training, "dropout3d", "training");
   $f[3] = $flag(inplace, "dropout3d", "inplace");
-  const $y = $one(522);
+  const $y = $one(524);
   return inplace === true ? input : $y;
 }
 
@@ -7187,7 +7244,7 @@ export function alphaDropout(input?: any, p?: any, training?: any, inplace?: any
   $f[1] = $float(p, "alphaDropout", "p");
   $f[2] = $flag(training, "alphaDropout", "training");
   $f[3] = $flag(inplace, "alphaDropout", "inplace");
-  const $y = $one(523);
+  const $y = $one(525);
   return inplace === true ? input : $y;
 }
 
@@ -7212,7 +7269,7 @@ export function featureAlphaDropout(input?: any, p?: any, training?: any, inplac
   $f[1] = $float(p, "featureAlphaDropout", "p");
   $f[2] = $flag(training, "featureAlphaDropout", "training");
   $f[3] = $flag(inplace, "featureAlphaDropout", "inplace");
-  const $y = $one(524);
+  const $y = $one(526);
   return inplace === true ? input : $y;
 }
 
@@ -7231,7 +7288,7 @@ export function nativeDropout(input?: any, p?: any, train?: any): any {
   $f[0] = $id(input, "nativeDropout", "input");
   $f[1] = $float(p, "nativeDropout", "p");
   $f[2] = $flagOrNone(train, "nativeDropout", "train");
-  return $named(525, ["result","mask"] as const);
+  return $named(527, ["result","mask"] as const);
 }
 
 /** The gradient of native_dropout. */
@@ -7250,7 +7307,7 @@ export function nativeDropoutBackward(gradOutput?: any, mask?: any, scale?: any)
   $f[0] = $id(gradOutput, "nativeDropoutBackward", "gradOutput");
   $f[1] = $id(mask, "nativeDropoutBackward", "mask");
   $f[2] = $float(scale, "nativeDropoutBackward", "scale");
-  return $one(526);
+  return $one(528);
 }
 
 /** leaky_relu with slopes drawn from [lower, upper]. */
@@ -7278,7 +7335,7 @@ export function rrelu(input?: any, lower?: any, upper?: any, training?: any, inp
   $f[2] = $float(upper, "rrelu", "upper");
   $f[3] = $flag(training, "rrelu", "training");
   $f[4] = $flag(inplace, "rrelu", "inplace");
-  const $y = $one(527);
+  const $y = $one(529);
   return inplace === true ? input : $y;
 }
 
@@ -7302,7 +7359,7 @@ export function sum(self?: any, dim?: any, keepdim?: any, _options?: unknown): a
   $need($p, 64);
   $f[$p] = $flag(keepdim, "sum", "keepdim");
   $f[$p + 1] = $dtypeOrNone(dtype, "sum", "dtype");
-  return $one(528);
+  return $one(530);
 }
 
 /** Mean over dims, or of everything. */
@@ -7325,7 +7382,7 @@ export function mean(self?: any, dim?: any, keepdim?: any, _options?: unknown): 
   $need($p, 64);
   $f[$p] = $flag(keepdim, "mean", "keepdim");
   $f[$p + 1] = $dtypeOrNone(dtype, "mean", "dtype");
-  return $one(529);
+  return $one(531);
 }
 
 /** Product over a dim, or of everything. */
@@ -7347,7 +7404,7 @@ export function prod(self?: any, dim?: any, keepdim?: any, _options?: unknown): 
   $intOrNone(1, dim, "prod", "dim");
   $f[3] = $flag(keepdim, "prod", "keepdim");
   $f[4] = $dtypeOrNone(dtype, "prod", "dtype");
-  return $one(530);
+  return $one(532);
 }
 
 /** Sum that counts NaN as 0. */
@@ -7370,7 +7427,7 @@ export function nansum(self?: any, dim?: any, keepdim?: any, _options?: unknown)
   $need($p, 64);
   $f[$p] = $flag(keepdim, "nansum", "keepdim");
   $f[$p + 1] = $dtypeOrNone(dtype, "nansum", "dtype");
-  return $one(531);
+  return $one(533);
 }
 
 /** Mean of what is not NaN. */
@@ -7393,7 +7450,7 @@ export function nanmean(self?: any, dim?: any, keepdim?: any, _options?: unknown
   $need($p, 64);
   $f[$p] = $flag(keepdim, "nanmean", "keepdim");
   $f[$p + 1] = $dtypeOrNone(dtype, "nanmean", "dtype");
-  return $one(532);
+  return $one(534);
 }
 
 /** Whether any element is nonzero. */
@@ -7413,7 +7470,7 @@ export function any(self?: any, dim?: any, keepdim?: any): any {
   let $p = $intsOrNone(1, dim, "any", "dim", 1);
   $need($p, 64);
   $f[$p] = $flag(keepdim, "any", "keepdim");
-  return $one(533);
+  return $one(535);
 }
 
 /** Whether all elements are nonzero. */
@@ -7433,7 +7490,7 @@ export function all(self?: any, dim?: any, keepdim?: any): any {
   let $p = $intsOrNone(1, dim, "all", "dim", 1);
   $need($p, 64);
   $f[$p] = $flag(keepdim, "all", "keepdim");
-  return $one(534);
+  return $one(536);
 }
 
 /** Number of nonzero elements. */
@@ -7448,7 +7505,7 @@ export function countNonzero(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("countNonzero", arguments.length, 2);
   $f[0] = $id(self, "countNonzero", "self");
   $intsOrNone(1, dim, "countNonzero", "dim", 1);
-  return $one(535);
+  return $one(537);
 }
 
 /** Sum over the dims that broadcasting from `size` would make. */
@@ -7463,7 +7520,7 @@ export function sumToSize(self?: any, size?: any, ...more: unknown[]): any {
   if (typeof size === "number") size = [size, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "sumToSize", "self");
   $ints(1, size, "sumToSize", "size", 1);
-  return $one(536);
+  return $one(538);
 }
 
 /** Largest element over dims; ties share the gradient. */
@@ -7483,7 +7540,7 @@ export function amax(self?: any, dim?: any, keepdim?: any): any {
   let $p = $intsOrNone(1, dim, "amax", "dim", 1);
   $need($p, 64);
   $f[$p] = $flag(keepdim, "amax", "keepdim");
-  return $one(537);
+  return $one(539);
 }
 
 /** Smallest element over dims; ties share the gradient. */
@@ -7503,7 +7560,7 @@ export function amin(self?: any, dim?: any, keepdim?: any): any {
   let $p = $intsOrNone(1, dim, "amin", "dim", 1);
   $need($p, 64);
   $f[$p] = $flag(keepdim, "amin", "keepdim");
-  return $one(538);
+  return $one(540);
 }
 
 /** Smallest and largest element over a dim, or of everything. */
@@ -7522,7 +7579,7 @@ export function aminmax(self?: any, _options?: unknown): any {
   $f[0] = $id(self, "aminmax", "self");
   $intOrNone(1, dim, "aminmax", "dim");
   $f[3] = $flag(keepdim, "aminmax", "keepdim");
-  return $named(539, ["min","max"] as const);
+  return $named(541, ["min","max"] as const);
 }
 
 /** The largest element. */
@@ -7530,7 +7587,7 @@ export function _maxAll(self: Tensor): Tensor;
 export function _maxAll(self?: any): any {
   if (arguments.length > 1) $checkCount("_maxAll", arguments.length, 1);
   $f[0] = $id(self, "_maxAll", "self");
-  return $one(540);
+  return $one(542);
 }
 
 /** The smallest element. */
@@ -7538,7 +7595,7 @@ export function _minAll(self: Tensor): Tensor;
 export function _minAll(self?: any): any {
   if (arguments.length > 1) $checkCount("_minAll", arguments.length, 1);
   $f[0] = $id(self, "_minAll", "self");
-  return $one(541);
+  return $one(543);
 }
 
 /** Largest elements along a dim, and where they are. */
@@ -7557,7 +7614,7 @@ export function _maxDim(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "_maxDim", "self");
   $f[1] = $int(dim, "_maxDim", "dim");
   $f[2] = $flag(keepdim, "_maxDim", "keepdim");
-  return $named(542, ["values","indices"] as const);
+  return $named(544, ["values","indices"] as const);
 }
 
 /** Smallest elements along a dim, and where they are. */
@@ -7576,7 +7633,7 @@ export function _minDim(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "_minDim", "self");
   $f[1] = $int(dim, "_minDim", "dim");
   $f[2] = $flag(keepdim, "_minDim", "keepdim");
-  return $named(543, ["values","indices"] as const);
+  return $named(545, ["values","indices"] as const);
 }
 
 /** Position of the largest element along a dim, or of the flattened tensor. */
@@ -7595,7 +7652,7 @@ export function argmax(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "argmax", "self");
   $intOrNone(1, dim, "argmax", "dim");
   $f[3] = $flag(keepdim, "argmax", "keepdim");
-  return $one(544);
+  return $one(546);
 }
 
 /** Position of the smallest element along a dim, or of the flattened tensor. */
@@ -7614,7 +7671,7 @@ export function argmin(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "argmin", "self");
   $intOrNone(1, dim, "argmin", "dim");
   $f[3] = $flag(keepdim, "argmin", "keepdim");
-  return $one(545);
+  return $one(547);
 }
 
 /** Variance over dims. */
@@ -7637,7 +7694,7 @@ export function _var(self?: any, dim?: any, correction?: any, keepdim?: any): an
   $need($p, 64);
   $scalarOrNone($p, correction, "_var", "correction");
   $f[$p + 3] = $flag(keepdim, "_var", "keepdim");
-  return $one(546);
+  return $one(548);
 }
 
 /** Standard deviation over dims. */
@@ -7660,7 +7717,7 @@ export function _std(self?: any, dim?: any, correction?: any, keepdim?: any): an
   $need($p, 64);
   $scalarOrNone($p, correction, "_std", "correction");
   $f[$p + 3] = $flag(keepdim, "_std", "keepdim");
-  return $one(547);
+  return $one(549);
 }
 
 /** Variance and mean over dims. */
@@ -7683,7 +7740,7 @@ export function _varMean(self?: any, dim?: any, correction?: any, keepdim?: any)
   $need($p, 64);
   $scalarOrNone($p, correction, "_varMean", "correction");
   $f[$p + 3] = $flag(keepdim, "_varMean", "keepdim");
-  return $named(548, ["variance","mean"] as const);
+  return $named(550, ["variance","mean"] as const);
 }
 
 /** Standard deviation and mean over dims. */
@@ -7706,7 +7763,7 @@ export function _stdMean(self?: any, dim?: any, correction?: any, keepdim?: any)
   $need($p, 64);
   $scalarOrNone($p, correction, "_stdMean", "correction");
   $f[$p + 3] = $flag(keepdim, "_stdMean", "keepdim");
-  return $named(549, ["deviation","mean"] as const);
+  return $named(551, ["deviation","mean"] as const);
 }
 
 /** Covariance matrix of the rows. */
@@ -7728,7 +7785,7 @@ export function cov(self?: any, _options?: unknown): any {
   $f[1] = $int(correction, "cov", "correction");
   $f[2] = $idOrNone(fweights, "cov", "fweights");
   $f[3] = $idOrNone(aweights, "cov", "aweights");
-  return $one(550);
+  return $one(552);
 }
 
 /** Correlation coefficients of the rows. */
@@ -7736,7 +7793,7 @@ export function corrcoef(self: Tensor): Tensor;
 export function corrcoef(self?: any): any {
   if (arguments.length > 1) $checkCount("corrcoef", arguments.length, 1);
   $f[0] = $id(self, "corrcoef", "self");
-  return $one(551);
+  return $one(553);
 }
 
 /** Logarithm of the sum of exponentials over dims. */
@@ -7756,7 +7813,7 @@ export function logsumexp(self?: any, dim?: any, keepdim?: any): any {
   let $p = $ints(1, dim, "logsumexp", "dim", 1);
   $need($p, 64);
   $f[$p] = $flag(keepdim, "logsumexp", "keepdim");
-  return $one(552);
+  return $one(554);
 }
 
 /** Integral along a dim by the trapezoidal rule. */
@@ -7780,7 +7837,7 @@ export function trapezoid(y?: any, x?: any, _options?: unknown): any {
   $f[1] = $idOrNone(x, "trapezoid", "x");
   $scalar(2, dx, "trapezoid", "dx");
   $f[5] = $int(dim, "trapezoid", "dim");
-  return $one(553);
+  return $one(555);
 }
 
 /** Integral along a dim by the trapezoidal rule. */
@@ -7804,7 +7861,7 @@ export function trapz(y?: any, x?: any, _options?: unknown): any {
   $f[1] = $idOrNone(x, "trapz", "x");
   $scalar(2, dx, "trapz", "dx");
   $f[5] = $int(dim, "trapz", "dim");
-  return $one(554);
+  return $one(556);
 }
 
 /** Running integral along a dim by the trapezoidal rule. */
@@ -7828,7 +7885,7 @@ export function cumulativeTrapezoid(y?: any, x?: any, _options?: unknown): any {
   $f[1] = $idOrNone(x, "cumulativeTrapezoid", "x");
   $scalar(2, dx, "cumulativeTrapezoid", "dx");
   $f[5] = $int(dim, "cumulativeTrapezoid", "dim");
-  return $one(555);
+  return $one(557);
 }
 
 /** Sum of the diagonal of a matrix. */
@@ -7836,7 +7893,7 @@ export function trace(self: Tensor): Tensor;
 export function trace(self?: any): any {
   if (arguments.length > 1) $checkCount("trace", arguments.length, 1);
   $f[0] = $id(self, "trace", "self");
-  return $one(556);
+  return $one(558);
 }
 
 /** Whether two tensors have the same shape and elements. */
@@ -7851,7 +7908,7 @@ export function equal(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("equal", arguments.length, 2);
   $f[0] = $id(self, "equal", "self");
   $f[1] = $id(other, "equal", "other");
-  return $value(557) as boolean;
+  return $value(559) as boolean;
 }
 
 /** Where |a - b| <= atol + rtol |b|. */
@@ -7878,7 +7935,7 @@ export function isclose(self?: any, other?: any, rtol?: any, atol?: any, equalNa
   $f[2] = $float(rtol, "isclose", "rtol");
   $f[3] = $float(atol, "isclose", "atol");
   $f[4] = $flag(equalNan, "isclose", "equalNan");
-  return $one(558);
+  return $one(560);
 }
 
 /** Whether |a - b| <= atol + rtol |b| everywhere. */
@@ -7905,7 +7962,7 @@ export function allclose(self?: any, other?: any, rtol?: any, atol?: any, equalN
   $f[2] = $float(rtol, "allclose", "rtol");
   $f[3] = $float(atol, "allclose", "atol");
   $f[4] = $flag(equalNan, "allclose", "equalNan");
-  return $value(559) as boolean;
+  return $value(561) as boolean;
 }
 
 /** Norm (sum of |x|^ord)^(1/ord) over dims. */
@@ -7932,7 +7989,7 @@ export function linalgVectorNorm(self?: any, ord?: any, dim?: any, keepdim?: any
   $need($p, 64);
   $f[$p] = $flag(keepdim, "linalgVectorNorm", "keepdim");
   $f[$p + 1] = $dtypeOrNone(dtype, "linalgVectorNorm", "dtype");
-  return $one(560);
+  return $one(562);
 }
 
 /** Norm of matrices. */
@@ -7961,7 +8018,7 @@ export function _matrixNorm(self?: any, kind?: any, ord?: any, dim?: any, keepdi
   $need($p, 64);
   $f[$p] = $flag(keepdim, "_matrixNorm", "keepdim");
   $f[$p + 1] = $dtypeOrNone(dtype, "_matrixNorm", "dtype");
-  return $one(561);
+  return $one(563);
 }
 
 /** Norm of vectors or matrices. */
@@ -7990,7 +8047,7 @@ export function _linalgNorm(self?: any, kind?: any, ord?: any, dim?: any, keepdi
   $need($p, 64);
   $f[$p] = $flag(keepdim, "_linalgNorm", "keepdim");
   $f[$p + 1] = $dtypeOrNone(dtype, "_linalgNorm", "dtype");
-  return $one(562);
+  return $one(564);
 }
 
 /** Norm over dims, or of everything. */
@@ -8019,7 +8076,7 @@ export function _norm(self?: any, kind?: any, p?: any, dim?: any, keepdim?: any,
   $need($p, 64);
   $f[$p] = $flag(keepdim, "_norm", "keepdim");
   $f[$p + 1] = $dtypeOrNone(dtype, "_norm", "dtype");
-  return $one(563);
+  return $one(565);
 }
 
 /** Norm of the difference. */
@@ -8038,7 +8095,7 @@ export function dist(self?: any, other?: any, p?: any): any {
   $f[0] = $id(self, "dist", "self");
   $f[1] = $id(other, "dist", "other");
   $scalar(2, p, "dist", "p");
-  return $one(564);
+  return $one(566);
 }
 
 /** Scales the slices along a dim down to a largest norm. */
@@ -8061,7 +8118,7 @@ export function renorm(self?: any, p?: any, dim?: any, maxnorm?: any): any {
   $scalar(1, p, "renorm", "p");
   $f[4] = $int(dim, "renorm", "dim");
   $scalar(5, maxnorm, "renorm", "maxnorm");
-  return $one(565);
+  return $one(567);
 }
 
 /** Scales the slices along a dim down to a largest norm, in place. */
@@ -8084,7 +8141,7 @@ export function renorm_(self?: any, p?: any, dim?: any, maxnorm?: any): any {
   $scalar(1, p, "renorm_", "p");
   $f[4] = $int(dim, "renorm_", "dim");
   $scalar(5, maxnorm, "renorm_", "maxnorm");
-  $none(566);
+  $none(568);
   return self;
 }
 
@@ -8110,7 +8167,7 @@ export function normalize(input?: any, p?: any, dim?: any, eps?: any): any {
   let $p = $intsOrNone(2, dim, "normalize", "dim", 1);
   $need($p, 64);
   $f[$p] = $float(eps, "normalize", "eps");
-  return $one(567);
+  return $one(569);
 }
 
 /** Running sum along a dim. */
@@ -8128,7 +8185,7 @@ export function cumsum(self?: any, dim?: any, _options?: unknown): any {
   $f[0] = $id(self, "cumsum", "self");
   $f[1] = $int(dim, "cumsum", "dim");
   $f[2] = $dtypeOrNone(dtype, "cumsum", "dtype");
-  return $one(568);
+  return $one(570);
 }
 
 /** Running sum along a dim, in place. */
@@ -8146,7 +8203,7 @@ export function cumsum_(self?: any, dim?: any, _options?: unknown): any {
   $f[0] = $id(self, "cumsum_", "self");
   $f[1] = $int(dim, "cumsum_", "dim");
   $f[2] = $dtypeOrNone(dtype, "cumsum_", "dtype");
-  $none(569);
+  $none(571);
   return self;
 }
 
@@ -8165,7 +8222,7 @@ export function cumprod(self?: any, dim?: any, _options?: unknown): any {
   $f[0] = $id(self, "cumprod", "self");
   $f[1] = $int(dim, "cumprod", "dim");
   $f[2] = $dtypeOrNone(dtype, "cumprod", "dtype");
-  return $one(570);
+  return $one(572);
 }
 
 /** Running product along a dim, in place. */
@@ -8183,7 +8240,7 @@ export function cumprod_(self?: any, dim?: any, _options?: unknown): any {
   $f[0] = $id(self, "cumprod_", "self");
   $f[1] = $int(dim, "cumprod_", "dim");
   $f[2] = $dtypeOrNone(dtype, "cumprod_", "dtype");
-  $none(571);
+  $none(573);
   return self;
 }
 
@@ -8199,7 +8256,7 @@ export function logcumsumexp(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("logcumsumexp", arguments.length, 2);
   $f[0] = $id(self, "logcumsumexp", "self");
   $f[1] = $int(dim, "logcumsumexp", "dim");
-  return $one(572);
+  return $one(574);
 }
 
 /** Running maximum along a dim, and where it is. */
@@ -8214,7 +8271,7 @@ export function cummax(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("cummax", arguments.length, 2);
   $f[0] = $id(self, "cummax", "self");
   $f[1] = $int(dim, "cummax", "dim");
-  return $named(573, ["values","indices"] as const);
+  return $named(575, ["values","indices"] as const);
 }
 
 /** Running minimum along a dim, and where it is. */
@@ -8229,7 +8286,7 @@ export function cummin(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("cummin", arguments.length, 2);
   $f[0] = $id(self, "cummin", "self");
   $f[1] = $int(dim, "cummin", "dim");
-  return $named(574, ["values","indices"] as const);
+  return $named(576, ["values","indices"] as const);
 }
 
 /** Exponentials divided by their sum along a dim. */
@@ -8247,7 +8304,7 @@ export function softmax(self?: any, dim?: any, dtype?: any): any {
   $f[0] = $id(self, "softmax", "self");
   $f[1] = $int(dim, "softmax", "dim");
   $f[2] = $dtypeOrNone(dtype, "softmax", "dtype");
-  return $one(575);
+  return $one(577);
 }
 
 /** Logarithm of the softmax along a dim. */
@@ -8265,7 +8322,7 @@ export function logSoftmax(self?: any, dim?: any, dtype?: any): any {
   $f[0] = $id(self, "logSoftmax", "self");
   $f[1] = $int(dim, "logSoftmax", "dim");
   $f[2] = $dtypeOrNone(dtype, "logSoftmax", "dtype");
-  return $one(576);
+  return $one(578);
 }
 
 /** Softmax of the negative along a dim. */
@@ -8283,7 +8340,7 @@ export function softmin(input?: any, dim?: any, dtype?: any): any {
   $f[0] = $id(input, "softmin", "input");
   $f[1] = $int(dim, "softmin", "dim");
   $f[2] = $dtypeOrNone(dtype, "softmin", "dtype");
-  return $one(577);
+  return $one(579);
 }
 
 /** Mean 0 and variance 1 over the last dims, then weight and bias. */
@@ -8309,7 +8366,7 @@ export function layerNorm(input?: any, normalizedShape?: any, weight?: any, bias
   $f[$p] = $idOrNone(weight, "layerNorm", "weight");
   $f[$p + 1] = $idOrNone(bias, "layerNorm", "bias");
   $f[$p + 2] = $float(eps, "layerNorm", "eps");
-  return $one(578);
+  return $one(580);
 }
 
 /** layer_norm with its means and reciprocal deviations. */
@@ -8334,7 +8391,7 @@ export function nativeLayerNorm(input?: any, normalizedShape?: any, weight?: any
   $f[$p] = $idOrNone(weight, "nativeLayerNorm", "weight");
   $f[$p + 1] = $idOrNone(bias, "nativeLayerNorm", "bias");
   $f[$p + 2] = $float(eps, "nativeLayerNorm", "eps");
-  return $named(579, ["out","mean","rstd"] as const);
+  return $named(581, ["out","mean","rstd"] as const);
 }
 
 /** Root mean square 1 over the last dims, then weight. */
@@ -8356,7 +8413,7 @@ export function rmsNorm(input?: any, normalizedShape?: any, weight?: any, eps?: 
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "rmsNorm", "weight");
   $floatOrNone($p + 1, eps, "rmsNorm", "eps");
-  return $one(580);
+  return $one(582);
 }
 
 /** Divides by the activity of neighbouring channels. */
@@ -8383,7 +8440,7 @@ export function localResponseNorm(input?: any, size?: any, alpha?: any, beta?: a
   $f[2] = $float(alpha, "localResponseNorm", "alpha");
   $f[3] = $float(beta, "localResponseNorm", "beta");
   $f[4] = $float(k, "localResponseNorm", "k");
-  return $one(581);
+  return $one(583);
 }
 
 /** Mean 0 and variance 1 of each channel over the batch. */
@@ -8419,7 +8476,7 @@ export function batchNorm(input?: any, runningMean?: any, runningVar?: any, weig
   $f[5] = $flag(training, "batchNorm", "training");
   $f[6] = $float(momentum, "batchNorm", "momentum");
   $f[7] = $float(eps, "batchNorm", "eps");
-  return $one(582);
+  return $one(584);
 }
 
 /** batch_norm with its means and reciprocal deviations. */
@@ -8452,7 +8509,7 @@ export function nativeBatchNorm(input?: any, weight?: any, bias?: any, runningMe
   $f[5] = $flag(training, "nativeBatchNorm", "training");
   $f[6] = $float(momentum, "nativeBatchNorm", "momentum");
   $f[7] = $float(eps, "nativeBatchNorm", "eps");
-  return $named(583, ["out","mean","rstd"] as const);
+  return $named(585, ["out","mean","rstd"] as const);
 }
 
 /** batch_norm in training, with what it computed. */
@@ -8482,7 +8539,7 @@ export function _batchNormWithUpdate(input?: any, weight?: any, bias?: any, runn
   $f[4] = $id(runningVar, "_batchNormWithUpdate", "runningVar");
   $f[5] = $float(momentum, "_batchNormWithUpdate", "momentum");
   $f[6] = $float(eps, "_batchNormWithUpdate", "eps");
-  return $named(584, ["out","mean","rstd","reserve"] as const);
+  return $named(586, ["out","mean","rstd","reserve"] as const);
 }
 
 /** Mean 0 and variance 1 of each channel of each sample. */
@@ -8518,7 +8575,7 @@ export function instanceNorm(input?: any, runningMean?: any, runningVar?: any, w
   $f[5] = $flag(useInputStats, "instanceNorm", "useInputStats");
   $f[6] = $float(momentum, "instanceNorm", "momentum");
   $f[7] = $float(eps, "instanceNorm", "eps");
-  return $one(585);
+  return $one(587);
 }
 
 /** Mean 0 and variance 1 of each group of channels. */
@@ -8543,7 +8600,7 @@ export function groupNorm(input?: any, numGroups?: any, weight?: any, bias?: any
   $f[2] = $idOrNone(weight, "groupNorm", "weight");
   $f[3] = $idOrNone(bias, "groupNorm", "bias");
   $f[4] = $float(eps, "groupNorm", "eps");
-  return $one(586);
+  return $one(588);
 }
 
 /** Reads by index tensors; see Tensor.index. */
@@ -8558,7 +8615,7 @@ export function _index(self?: any, indices?: any): any {
   else if (arguments.length > 2) $checkCount("_index", arguments.length, 2);
   $f[0] = $id(self, "_index", "self");
   $tensorsOrNone(1, indices, "_index", "indices");
-  return $one(587);
+  return $one(589);
 }
 
 /** A copy with `values` written at index tensors. */
@@ -8581,7 +8638,7 @@ export function indexPut(self?: any, indices?: any, values?: any, accumulate?: a
   $need($p, 64);
   $f[$p] = $id(values, "indexPut", "values");
   $f[$p + 1] = $flag(accumulate, "indexPut", "accumulate");
-  return $one(588);
+  return $one(590);
 }
 
 /** Writes at index tensors; see Tensor.indexPut_. */
@@ -8604,7 +8661,7 @@ export function _indexPut_(self?: any, indices?: any, values?: any, accumulate?:
   $need($p, 64);
   $f[$p] = $id(values, "_indexPut_", "values");
   $f[$p + 1] = $flag(accumulate, "_indexPut_", "accumulate");
-  $none(589);
+  $none(591);
   return self;
 }
 
@@ -8613,7 +8670,7 @@ export function argwhere(self: Tensor): Tensor;
 export function argwhere(self?: any): any {
   if (arguments.length > 1) $checkCount("argwhere", arguments.length, 1);
   $f[0] = $id(self, "argwhere", "self");
-  return $one(590);
+  return $one(592);
 }
 
 /** Coordinates of the elements that are not 0, one tensor per dim. */
@@ -8621,7 +8678,7 @@ export function _nonzeroTuple(self: Tensor): Tensor[];
 export function _nonzeroTuple(self?: any): any {
   if (arguments.length > 1) $checkCount("_nonzeroTuple", arguments.length, 1);
   $f[0] = $id(self, "_nonzeroTuple", "self");
-  return $many(591) as Tensor[];
+  return $many(593) as Tensor[];
 }
 
 /** nonzero() cut or filled up to `size` rows. */
@@ -8640,7 +8697,7 @@ export function nonzeroStatic(self?: any, _options?: unknown): any {
   $f[0] = $id(self, "nonzeroStatic", "self");
   $f[1] = $int(size, "nonzeroStatic", "size");
   $f[2] = $int(fillValue, "nonzeroStatic", "fillValue");
-  return $one(592);
+  return $one(594);
 }
 
 /** index() where the mask holds, else `fill`. */
@@ -8663,7 +8720,7 @@ export function _unsafeMaskedIndex(self?: any, mask?: any, indices?: any, fill?:
   let $p = $tensorsOrNone(2, indices, "_unsafeMaskedIndex", "indices");
   $need($p, 64);
   $scalar($p, fill, "_unsafeMaskedIndex", "fill");
-  return $one(593);
+  return $one(595);
 }
 
 /** Adds values where the mask holds. */
@@ -8685,7 +8742,7 @@ export function _unsafeMaskedIndexPutAccumulate(self?: any, mask?: any, indices?
   let $p = $tensorsOrNone(2, indices, "_unsafeMaskedIndexPutAccumulate", "indices");
   $need($p, 64);
   $f[$p] = $id(values, "_unsafeMaskedIndexPutAccumulate", "values");
-  return $one(594);
+  return $one(596);
 }
 
 /** Product of two matrices. */
@@ -8700,7 +8757,7 @@ export function mm(self?: any, mat2?: any): any {
   else if (arguments.length > 2) $checkCount("mm", arguments.length, 2);
   $f[0] = $id(self, "mm", "self");
   $f[1] = $id(mat2, "mm", "mat2");
-  return $one(595);
+  return $one(597);
 }
 
 /** Products of two batches of matrices [N, m, k] and [N, k, n]. */
@@ -8715,7 +8772,7 @@ export function bmm(self?: any, mat2?: any): any {
   else if (arguments.length > 2) $checkCount("bmm", arguments.length, 2);
   $f[0] = $id(self, "bmm", "self");
   $f[1] = $id(mat2, "bmm", "mat2");
-  return $one(596);
+  return $one(598);
 }
 
 /** Product of a matrix and a vector. */
@@ -8730,7 +8787,7 @@ export function mv(self?: any, vec?: any): any {
   else if (arguments.length > 2) $checkCount("mv", arguments.length, 2);
   $f[0] = $id(self, "mv", "self");
   $f[1] = $id(vec, "mv", "vec");
-  return $one(597);
+  return $one(599);
 }
 
 /** Sum of products of two vectors. */
@@ -8745,7 +8802,7 @@ export function dot(self?: any, tensor?: any): any {
   else if (arguments.length > 2) $checkCount("dot", arguments.length, 2);
   $f[0] = $id(self, "dot", "self");
   $f[1] = $id(tensor, "dot", "tensor");
-  return $one(598);
+  return $one(600);
 }
 
 /** dot() with the first vector conjugated. */
@@ -8760,7 +8817,7 @@ export function vdot(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("vdot", arguments.length, 2);
   $f[0] = $id(self, "vdot", "self");
   $f[1] = $id(other, "vdot", "other");
-  return $one(599);
+  return $one(601);
 }
 
 /** Product over the last two dims, the leading ones broadcast. */
@@ -8775,7 +8832,7 @@ export function matmul(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("matmul", arguments.length, 2);
   $f[0] = $id(self, "matmul", "self");
   $f[1] = $id(other, "matmul", "other");
-  return $one(600);
+  return $one(602);
 }
 
 /** input @ weight.T + bias; weight [out, in]. */
@@ -8793,7 +8850,7 @@ export function linear(input?: any, weight?: any, bias?: any): any {
   $f[0] = $id(input, "linear", "input");
   $f[1] = $id(weight, "linear", "weight");
   $f[2] = $idOrNone(bias, "linear", "bias");
-  return $one(601);
+  return $one(603);
 }
 
 /** beta self + alpha (mat1 @ mat2). */
@@ -8819,7 +8876,7 @@ export function addmm(self?: any, mat1?: any, mat2?: any, _options?: unknown): a
   $f[2] = $id(mat2, "addmm", "mat2");
   $scalar(3, beta, "addmm", "beta");
   $scalar(6, alpha, "addmm", "alpha");
-  return $one(602);
+  return $one(604);
 }
 
 /** beta self + alpha (batch1 @ batch2) of batches of matrices. */
@@ -8845,7 +8902,7 @@ export function baddbmm(self?: any, batch1?: any, batch2?: any, _options?: unkno
   $f[2] = $id(batch2, "baddbmm", "batch2");
   $scalar(3, beta, "baddbmm", "beta");
   $scalar(6, alpha, "baddbmm", "alpha");
-  return $one(603);
+  return $one(605);
 }
 
 /** beta self + alpha times the sum of batch1 @ batch2. */
@@ -8871,7 +8928,7 @@ export function addbmm(self?: any, batch1?: any, batch2?: any, _options?: unknow
   $f[2] = $id(batch2, "addbmm", "batch2");
   $scalar(3, beta, "addbmm", "beta");
   $scalar(6, alpha, "addbmm", "alpha");
-  return $one(604);
+  return $one(606);
 }
 
 /** beta self + alpha (mat @ vec). */
@@ -8897,7 +8954,7 @@ export function addmv(self?: any, mat?: any, vec?: any, _options?: unknown): any
   $f[2] = $id(vec, "addmv", "vec");
   $scalar(3, beta, "addmv", "beta");
   $scalar(6, alpha, "addmv", "alpha");
-  return $one(605);
+  return $one(607);
 }
 
 /** beta self + alpha times the outer product of two vectors. */
@@ -8923,7 +8980,7 @@ export function addr(self?: any, vec1?: any, vec2?: any, _options?: unknown): an
   $f[2] = $id(vec2, "addr", "vec2");
   $scalar(3, beta, "addr", "beta");
   $scalar(6, alpha, "addr", "alpha");
-  return $one(606);
+  return $one(608);
 }
 
 /** addmm() in place. */
@@ -8949,7 +9006,7 @@ export function addmm_(self?: any, mat1?: any, mat2?: any, _options?: unknown): 
   $f[2] = $id(mat2, "addmm_", "mat2");
   $scalar(3, beta, "addmm_", "beta");
   $scalar(6, alpha, "addmm_", "alpha");
-  $none(607);
+  $none(609);
   return self;
 }
 
@@ -8976,7 +9033,7 @@ export function baddbmm_(self?: any, batch1?: any, batch2?: any, _options?: unkn
   $f[2] = $id(batch2, "baddbmm_", "batch2");
   $scalar(3, beta, "baddbmm_", "beta");
   $scalar(6, alpha, "baddbmm_", "alpha");
-  $none(608);
+  $none(610);
   return self;
 }
 
@@ -9003,7 +9060,7 @@ export function addbmm_(self?: any, batch1?: any, batch2?: any, _options?: unkno
   $f[2] = $id(batch2, "addbmm_", "batch2");
   $scalar(3, beta, "addbmm_", "beta");
   $scalar(6, alpha, "addbmm_", "alpha");
-  $none(609);
+  $none(611);
   return self;
 }
 
@@ -9030,7 +9087,7 @@ export function addmv_(self?: any, mat?: any, vec?: any, _options?: unknown): an
   $f[2] = $id(vec, "addmv_", "vec");
   $scalar(3, beta, "addmv_", "beta");
   $scalar(6, alpha, "addmv_", "alpha");
-  $none(610);
+  $none(612);
   return self;
 }
 
@@ -9057,7 +9114,7 @@ export function addr_(self?: any, vec1?: any, vec2?: any, _options?: unknown): a
   $f[2] = $id(vec2, "addr_", "vec2");
   $scalar(3, beta, "addr_", "beta");
   $scalar(6, alpha, "addr_", "alpha");
-  $none(611);
+  $none(613);
   return self;
 }
 
@@ -9073,7 +9130,7 @@ export function outer(self?: any, vec2?: any): any {
   else if (arguments.length > 2) $checkCount("outer", arguments.length, 2);
   $f[0] = $id(self, "outer", "self");
   $f[1] = $id(vec2, "outer", "vec2");
-  return $one(612);
+  return $one(614);
 }
 
 /** outer(). */
@@ -9088,7 +9145,7 @@ export function ger(self?: any, vec2?: any): any {
   else if (arguments.length > 2) $checkCount("ger", arguments.length, 2);
   $f[0] = $id(self, "ger", "self");
   $f[1] = $id(vec2, "ger", "vec2");
-  return $one(613);
+  return $one(615);
 }
 
 /** Products summed over the last dims. */
@@ -9103,7 +9160,7 @@ export function inner(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("inner", arguments.length, 2);
   $f[0] = $id(self, "inner", "self");
   $f[1] = $id(other, "inner", "other");
-  return $one(614);
+  return $one(616);
 }
 
 /** Products summed over pairs of dims. */
@@ -9124,7 +9181,7 @@ export function _tensordot(self?: any, other?: any, dimsSelf?: any, dimsOther?: 
   $f[1] = $id(other, "_tensordot", "other");
   let $p = $ints(2, dimsSelf, "_tensordot", "dimsSelf", 1);
   $ints($p, dimsOther, "_tensordot", "dimsOther", 1);
-  return $one(615);
+  return $one(617);
 }
 
 /** Kronecker product: self's elements times the whole of other. */
@@ -9139,7 +9196,7 @@ export function kron(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("kron", arguments.length, 2);
   $f[0] = $id(self, "kron", "self");
   $f[1] = $id(other, "kron", "other");
-  return $one(616);
+  return $one(618);
 }
 
 /** Products summed over a dim, x conjugated. */
@@ -9159,7 +9216,7 @@ export function linalgVecdot(x?: any, y?: any, _options?: unknown): any {
   $f[0] = $id(x, "linalgVecdot", "x");
   $f[1] = $id(y, "linalgVecdot", "y");
   $f[2] = $int(dim, "linalgVecdot", "dim");
-  return $one(617);
+  return $one(619);
 }
 
 /** Product of a chain of matrices in the cheapest order. */
@@ -9168,7 +9225,7 @@ export function linalgMultiDot(options: { tensors: readonly Tensor[] | undefined
 export function linalgMultiDot(tensors?: any): any {
   if (arguments.length > 1) $checkCount("linalgMultiDot", arguments.length, 1);
   $tensors(0, tensors, "linalgMultiDot", "tensors");
-  return $one(618);
+  return $one(620);
 }
 
 /** Product of a chain of matrices. */
@@ -9177,7 +9234,7 @@ export function _chainMatmul(options: { matrices: readonly Tensor[] | undefined 
 export function _chainMatmul(matrices?: any): any {
   if (arguments.length > 1) $checkCount("_chainMatmul", arguments.length, 1);
   $tensors(0, matrices, "_chainMatmul", "matrices");
-  return $one(619);
+  return $one(621);
 }
 
 /** The n-th power of square matrices; negative powers invert. */
@@ -9192,7 +9249,7 @@ export function matrixPower(self?: any, n?: any): any {
   else if (arguments.length > 2) $checkCount("matrixPower", arguments.length, 2);
   $f[0] = $id(self, "matrixPower", "self");
   $f[1] = $int(n, "matrixPower", "n");
-  return $one(620);
+  return $one(622);
 }
 
 /** The n-th power of square matrices; negative powers invert. */
@@ -9207,7 +9264,7 @@ export function linalgMatrixPower(self?: any, n?: any): any {
   else if (arguments.length > 2) $checkCount("linalgMatrixPower", arguments.length, 2);
   $f[0] = $id(self, "linalgMatrixPower", "self");
   $f[1] = $int(n, "linalgMatrixPower", "n");
-  return $one(621);
+  return $one(623);
 }
 
 /** input1 @ weight[o] @ input2 + bias[o]; weight [out, in1, in2]. */
@@ -9229,7 +9286,7 @@ export function bilinear(input1?: any, input2?: any, weight?: any, bias?: any): 
   $f[1] = $id(input2, "bilinear", "input2");
   $f[2] = $id(weight, "bilinear", "weight");
   $f[3] = $idOrNone(bias, "bilinear", "bias");
-  return $one(622);
+  return $one(624);
 }
 
 /** X with A X = B (or X A = B) for triangular A. */
@@ -9255,7 +9312,7 @@ export function linalgSolveTriangular(self?: any, B?: any, _options?: unknown): 
   $f[2] = $flag(upper, "linalgSolveTriangular", "upper");
   $f[3] = $flag(left, "linalgSolveTriangular", "left");
   $f[4] = $flag(unitriangular, "linalgSolveTriangular", "unitriangular");
-  return $one(623);
+  return $one(625);
 }
 
 /** X with A X = self for triangular A. */
@@ -9282,7 +9339,7 @@ export function triangularSolve(self?: any, A?: any, upper?: any, transpose?: an
   $f[2] = $flag(upper, "triangularSolve", "upper");
   $f[3] = $flag(transpose, "triangularSolve", "transpose");
   $f[4] = $flag(unitriangular, "triangularSolve", "unitriangular");
-  return $named(624, ["solution","clonedCoefficient"] as const);
+  return $named(626, ["solution","clonedCoefficient"] as const);
 }
 
 /** Packed LU factors, pivots, and whether it failed. */
@@ -9303,7 +9360,7 @@ export function linalgLuFactorEx(A?: any, _options?: unknown): any {
   $f[0] = $id(A, "linalgLuFactorEx", "A");
   $f[1] = $flag(pivot, "linalgLuFactorEx", "pivot");
   $f[2] = $flag(checkErrors, "linalgLuFactorEx", "checkErrors");
-  return $named(625, ["LU","pivots","info"] as const);
+  return $named(627, ["LU","pivots","info"] as const);
 }
 
 /** Packed LU factors and pivots. */
@@ -9320,7 +9377,7 @@ export function linalgLuFactor(A?: any, _options?: unknown): any {
   if (pivot === undefined) pivot = true;
   $f[0] = $id(A, "linalgLuFactor", "A");
   $f[1] = $flag(pivot, "linalgLuFactor", "pivot");
-  return $named(626, ["LU","pivots"] as const);
+  return $named(628, ["LU","pivots"] as const);
 }
 
 /** P, L and U with P L U = A. */
@@ -9337,7 +9394,7 @@ export function linalgLu(A?: any, _options?: unknown): any {
   if (pivot === undefined) pivot = true;
   $f[0] = $id(A, "linalgLu", "A");
   $f[1] = $flag(pivot, "linalgLu", "pivot");
-  return $named(627, ["P","L","U"] as const);
+  return $named(629, ["P","L","U"] as const);
 }
 
 /** P, L and U from packed factors. */
@@ -9361,7 +9418,7 @@ export function luUnpack(LU_data?: any, LU_pivots?: any, unpackData?: any, unpac
   $f[1] = $id(LU_pivots, "luUnpack", "LU_pivots");
   $f[2] = $flag(unpackData, "luUnpack", "unpackData");
   $f[3] = $flag(unpackPivots, "luUnpack", "unpackPivots");
-  return $named(628, ["P","L","U"] as const);
+  return $named(630, ["P","L","U"] as const);
 }
 
 /** X with A X = B from A's LU factors. */
@@ -9388,7 +9445,7 @@ export function linalgLuSolve(LU?: any, pivots?: any, B?: any, _options?: unknow
   $f[2] = $id(B, "linalgLuSolve", "B");
   $f[3] = $flag(left, "linalgLuSolve", "left");
   $f[4] = $flag(adjoint, "linalgLuSolve", "adjoint");
-  return $one(629);
+  return $one(631);
 }
 
 /** X with A X = self from A's LU factors. */
@@ -9406,7 +9463,7 @@ export function luSolve(self?: any, LU_data?: any, LU_pivots?: any): any {
   $f[0] = $id(self, "luSolve", "self");
   $f[1] = $id(LU_data, "luSolve", "LU_data");
   $f[2] = $id(LU_pivots, "luSolve", "LU_pivots");
-  return $one(630);
+  return $one(632);
 }
 
 /** The Cholesky factor, and whether it failed. */
@@ -9426,7 +9483,7 @@ export function linalgCholeskyEx(self?: any, _options?: unknown): any {
   $f[0] = $id(self, "linalgCholeskyEx", "self");
   $f[1] = $flag(upper, "linalgCholeskyEx", "upper");
   $f[2] = $flag(checkErrors, "linalgCholeskyEx", "checkErrors");
-  return $named(631, ["L","info"] as const);
+  return $named(633, ["L","info"] as const);
 }
 
 /** L with L L^H = A. */
@@ -9442,7 +9499,7 @@ export function linalgCholesky(self?: any, _options?: unknown): any {
   if (upper === undefined) upper = false;
   $f[0] = $id(self, "linalgCholesky", "self");
   $f[1] = $flag(upper, "linalgCholesky", "upper");
-  return $one(632);
+  return $one(634);
 }
 
 /** L with L L^H = A. */
@@ -9458,7 +9515,7 @@ export function cholesky(self?: any, upper?: any): any {
   if (upper === undefined) upper = false;
   $f[0] = $id(self, "cholesky", "self");
   $f[1] = $flag(upper, "cholesky", "upper");
-  return $one(633);
+  return $one(635);
 }
 
 /** X with A X = self from A's Cholesky factor. */
@@ -9477,7 +9534,7 @@ export function choleskySolve(self?: any, input2?: any, upper?: any): any {
   $f[0] = $id(self, "choleskySolve", "self");
   $f[1] = $id(input2, "choleskySolve", "input2");
   $f[2] = $flag(upper, "choleskySolve", "upper");
-  return $one(634);
+  return $one(636);
 }
 
 /** The inverse of A from its Cholesky factor. */
@@ -9493,7 +9550,7 @@ export function choleskyInverse(self?: any, upper?: any): any {
   if (upper === undefined) upper = false;
   $f[0] = $id(self, "choleskyInverse", "self");
   $f[1] = $flag(upper, "choleskyInverse", "upper");
-  return $one(635);
+  return $one(637);
 }
 
 /** Q with orthonormal columns and triangular R, Q R = A. */
@@ -9510,7 +9567,7 @@ export function linalgQr(A?: any, mode?: any): any {
   if (mode === undefined) mode = "reduced";
   $f[0] = $id(A, "linalgQr", "A");
   $f[1] = $choice(mode, ["reduced","complete","r"], "linalgQr", "mode");
-  return $named(636, ["Q","R"] as const);
+  return $named(638, ["Q","R"] as const);
 }
 
 /** linalg.qr(), reduced or complete. */
@@ -9526,7 +9583,7 @@ export function qr(self?: any, some?: any): any {
   if (some === undefined) some = true;
   $f[0] = $id(self, "qr", "self");
   $f[1] = $flag(some, "qr", "some");
-  return $named(637, ["Q","R"] as const);
+  return $named(639, ["Q","R"] as const);
 }
 
 /** QR as Householder reflectors. */
@@ -9534,7 +9591,7 @@ export function geqrf(self: Tensor): Named<"a" | "tau">;
 export function geqrf(self?: any): any {
   if (arguments.length > 1) $checkCount("geqrf", arguments.length, 1);
   $f[0] = $id(self, "geqrf", "self");
-  return $named(638, ["a","tau"] as const);
+  return $named(640, ["a","tau"] as const);
 }
 
 /** The first columns of a product of reflectors. */
@@ -9549,7 +9606,7 @@ export function linalgHouseholderProduct(input?: any, tau?: any): any {
   else if (arguments.length > 2) $checkCount("linalgHouseholderProduct", arguments.length, 2);
   $f[0] = $id(input, "linalgHouseholderProduct", "input");
   $f[1] = $id(tau, "linalgHouseholderProduct", "tau");
-  return $one(639);
+  return $one(641);
 }
 
 /** linalg.householder_product(). */
@@ -9564,7 +9621,7 @@ export function orgqr(self?: any, input2?: any): any {
   else if (arguments.length > 2) $checkCount("orgqr", arguments.length, 2);
   $f[0] = $id(self, "orgqr", "self");
   $f[1] = $id(input2, "orgqr", "input2");
-  return $one(640);
+  return $one(642);
 }
 
 /** A product of reflectors times a matrix. */
@@ -9590,7 +9647,7 @@ export function ormqr(self?: any, input2?: any, input3?: any, left?: any, transp
   $f[2] = $id(input3, "ormqr", "input3");
   $f[3] = $flag(left, "ormqr", "left");
   $f[4] = $flag(transpose, "ormqr", "transpose");
-  return $one(641);
+  return $one(643);
 }
 
 /** X with A X = B, or X A = B. */
@@ -9610,7 +9667,7 @@ export function linalgSolve(A?: any, B?: any, _options?: unknown): any {
   $f[0] = $id(A, "linalgSolve", "A");
   $f[1] = $id(B, "linalgSolve", "B");
   $f[2] = $flag(left, "linalgSolve", "left");
-  return $one(642);
+  return $one(644);
 }
 
 /** X with A X = B, and which matrices are singular. */
@@ -9634,7 +9691,7 @@ export function linalgSolveEx(A?: any, B?: any, _options?: unknown): any {
   $f[1] = $id(B, "linalgSolveEx", "B");
   $f[2] = $flag(left, "linalgSolveEx", "left");
   $f[3] = $flag(checkErrors, "linalgSolveEx", "checkErrors");
-  return $named(643, ["result","info"] as const);
+  return $named(645, ["result","info"] as const);
 }
 
 /** Inverses of matrices. */
@@ -9643,7 +9700,7 @@ export function linalgInv(options: { A: Tensor | undefined }): Tensor;
 export function linalgInv(A?: any): any {
   if (arguments.length > 1) $checkCount("linalgInv", arguments.length, 1);
   $f[0] = $id(A, "linalgInv", "A");
-  return $one(644);
+  return $one(646);
 }
 
 /** Inverses of matrices. */
@@ -9651,7 +9708,7 @@ export function inverse(self: Tensor): Tensor;
 export function inverse(self?: any): any {
   if (arguments.length > 1) $checkCount("inverse", arguments.length, 1);
   $f[0] = $id(self, "inverse", "self");
-  return $one(645);
+  return $one(647);
 }
 
 /** Inverses, and which matrices are singular. */
@@ -9668,7 +9725,7 @@ export function linalgInvEx(A?: any, _options?: unknown): any {
   if (checkErrors === undefined) checkErrors = false;
   $f[0] = $id(A, "linalgInvEx", "A");
   $f[1] = $flag(checkErrors, "linalgInvEx", "checkErrors");
-  return $named(646, ["inverse","info"] as const);
+  return $named(648, ["inverse","info"] as const);
 }
 
 /** The inverse for tensordot over ind dims. */
@@ -9684,7 +9741,7 @@ export function linalgTensorinv(self?: any, ind?: any): any {
   if (ind === undefined) ind = 2;
   $f[0] = $id(self, "linalgTensorinv", "self");
   $f[1] = $int(ind, "linalgTensorinv", "ind");
-  return $one(647);
+  return $one(649);
 }
 
 /** X with tensordot(A, X) = B. */
@@ -9702,7 +9759,7 @@ export function linalgTensorsolve(self?: any, other?: any, dims?: any): any {
   $f[0] = $id(self, "linalgTensorsolve", "self");
   $f[1] = $id(other, "linalgTensorsolve", "other");
   $intsOrNone(2, dims, "linalgTensorsolve", "dims", 1);
-  return $one(648);
+  return $one(650);
 }
 
 /** Determinants. */
@@ -9711,7 +9768,7 @@ export function linalgDet(options: { A: Tensor | undefined }): Tensor;
 export function linalgDet(A?: any): any {
   if (arguments.length > 1) $checkCount("linalgDet", arguments.length, 1);
   $f[0] = $id(A, "linalgDet", "A");
-  return $one(649);
+  return $one(651);
 }
 
 /** Determinants. */
@@ -9719,7 +9776,7 @@ export function det(self: Tensor): Tensor;
 export function det(self?: any): any {
   if (arguments.length > 1) $checkCount("det", arguments.length, 1);
   $f[0] = $id(self, "det", "self");
-  return $one(650);
+  return $one(652);
 }
 
 /** Sign and log of the absolute value of determinants. */
@@ -9728,7 +9785,7 @@ export function linalgSlogdet(options: { A: Tensor | undefined }): Named<"sign" 
 export function linalgSlogdet(A?: any): any {
   if (arguments.length > 1) $checkCount("linalgSlogdet", arguments.length, 1);
   $f[0] = $id(A, "linalgSlogdet", "A");
-  return $named(651, ["sign","logabsdet"] as const);
+  return $named(653, ["sign","logabsdet"] as const);
 }
 
 /** Sign and log of the absolute value of determinants. */
@@ -9736,7 +9793,7 @@ export function slogdet(self: Tensor): Named<"sign" | "logabsdet">;
 export function slogdet(self?: any): any {
   if (arguments.length > 1) $checkCount("slogdet", arguments.length, 1);
   $f[0] = $id(self, "slogdet", "self");
-  return $named(652, ["sign","logabsdet"] as const);
+  return $named(654, ["sign","logabsdet"] as const);
 }
 
 /** Logs of determinants; NaN where negative. */
@@ -9744,7 +9801,7 @@ export function logdet(self: Tensor): Tensor;
 export function logdet(self?: any): any {
   if (arguments.length > 1) $checkCount("logdet", arguments.length, 1);
   $f[0] = $id(self, "logdet", "self");
-  return $one(653);
+  return $one(655);
 }
 
 /** The sum of the powers A^k / k! of square matrices. */
@@ -9752,7 +9809,7 @@ export function matrixExp(self: Tensor): Tensor;
 export function matrixExp(self?: any): any {
   if (arguments.length > 1) $checkCount("matrixExp", arguments.length, 1);
   $f[0] = $id(self, "matrixExp", "self");
-  return $one(654);
+  return $one(656);
 }
 
 /** The sum of the powers A^k / k! of square matrices. */
@@ -9761,7 +9818,7 @@ export function linalgMatrixExp(options: { A: Tensor | undefined }): Tensor;
 export function linalgMatrixExp(A?: any): any {
   if (arguments.length > 1) $checkCount("linalgMatrixExp", arguments.length, 1);
   $f[0] = $id(A, "linalgMatrixExp", "A");
-  return $one(655);
+  return $one(657);
 }
 
 /** Eigenvalues, ascending, and eigenvectors of Hermitian matrices. */
@@ -9777,7 +9834,7 @@ export function linalgEigh(self?: any, UPLO?: any): any {
   if (UPLO === undefined) UPLO = "L";
   $f[0] = $id(self, "linalgEigh", "self");
   $f[1] = $choice(UPLO, ["L","U"], "linalgEigh", "UPLO");
-  return $named(656, ["eigenvalues","eigenvectors"] as const);
+  return $named(658, ["eigenvalues","eigenvectors"] as const);
 }
 
 /** Eigenvalues of Hermitian matrices, ascending. */
@@ -9793,7 +9850,7 @@ export function linalgEigvalsh(self?: any, UPLO?: any): any {
   if (UPLO === undefined) UPLO = "L";
   $f[0] = $id(self, "linalgEigvalsh", "self");
   $f[1] = $choice(UPLO, ["L","U"], "linalgEigvalsh", "UPLO");
-  return $one(657);
+  return $one(659);
 }
 
 /** Complex eigenvalues and unit eigenvectors of square matrices. */
@@ -9801,7 +9858,7 @@ export function linalgEig(self: Tensor): Named<"eigenvalues" | "eigenvectors">;
 export function linalgEig(self?: any): any {
   if (arguments.length > 1) $checkCount("linalgEig", arguments.length, 1);
   $f[0] = $id(self, "linalgEig", "self");
-  return $named(658, ["eigenvalues","eigenvectors"] as const);
+  return $named(660, ["eigenvalues","eigenvectors"] as const);
 }
 
 /** Complex eigenvalues of square matrices. */
@@ -9809,7 +9866,7 @@ export function linalgEigvals(self: Tensor): Tensor;
 export function linalgEigvals(self?: any): any {
   if (arguments.length > 1) $checkCount("linalgEigvals", arguments.length, 1);
   $f[0] = $id(self, "linalgEigvals", "self");
-  return $one(659);
+  return $one(661);
 }
 
 /** U, S and V^H with U diag(S) V^H = A, S descending. */
@@ -9829,7 +9886,7 @@ export function linalgSvd(A?: any, fullMatrices?: any, _options?: unknown): any 
   $f[0] = $id(A, "linalgSvd", "A");
   $f[1] = $flag(fullMatrices, "linalgSvd", "fullMatrices");
   $f[2] = $choice(driver ?? "None", ["None","gesvd","gesvdj","gesvda"], "linalgSvd", "driver");
-  return $named(660, ["U","S","Vh"] as const);
+  return $named(662, ["U","S","Vh"] as const);
 }
 
 /** Singular values, descending. */
@@ -9845,7 +9902,7 @@ export function linalgSvdvals(A?: any, _options?: unknown): any {
   else if (arguments.length > 1) $checkCount("linalgSvdvals", arguments.length, 1);
   $f[0] = $id(A, "linalgSvdvals", "A");
   $f[1] = $choice(driver ?? "None", ["None","gesvd","gesvdj","gesvda"], "linalgSvdvals", "driver");
-  return $one(661);
+  return $one(663);
 }
 
 /** U, S and V with U diag(S) V^H = self, S descending. */
@@ -9865,7 +9922,7 @@ export function svd(self?: any, some?: any, computeUv?: any): any {
   $f[0] = $id(self, "svd", "self");
   $f[1] = $flag(some, "svd", "some");
   $f[2] = $flag(computeUv, "svd", "computeUv");
-  return $named(662, ["U","S","V"] as const);
+  return $named(664, ["U","S","V"] as const);
 }
 
 /** Pseudo-inverses; smaller singular values count as 0. */
@@ -9890,7 +9947,7 @@ export function linalgPinv(self?: any, rcond?: any, hermitian?: any, _options?: 
   $f[4] = $flag(hermitian, "linalgPinv", "hermitian");
   $operandOrNone(5, atol, "linalgPinv", "atol");
   $operandOrNone(8, rtol, "linalgPinv", "rtol");
-  return $one(663);
+  return $one(665);
 }
 
 /** Pseudo-inverses. */
@@ -9906,7 +9963,7 @@ export function pinverse(self?: any, rcond?: any): any {
   if (rcond === undefined) rcond = 1e-15;
   $f[0] = $id(self, "pinverse", "self");
   $f[1] = $float(rcond, "pinverse", "rcond");
-  return $one(664);
+  return $one(666);
 }
 
 /** How many singular values are above a tolerance. */
@@ -9931,7 +9988,7 @@ export function linalgMatrixRank(self?: any, tol?: any, hermitian?: any, _option
   $f[4] = $flag(hermitian, "linalgMatrixRank", "hermitian");
   $operandOrNone(5, atol, "linalgMatrixRank", "atol");
   $operandOrNone(8, rtol, "linalgMatrixRank", "rtol");
-  return $one(665);
+  return $one(667);
 }
 
 /** X of least |A X - B|, the shortest where there are several. */
@@ -9952,7 +10009,7 @@ export function linalgLstsq(self?: any, b?: any, rcond?: any, _options?: unknown
   $f[1] = $id(b, "linalgLstsq", "b");
   $floatOrNone(2, rcond, "linalgLstsq", "rcond");
   $f[4] = $choice(driver ?? "None", ["None","gels","gelsy","gelsd","gelss"], "linalgLstsq", "driver");
-  return $named(666, ["solution","residuals","rank","singularValues"] as const);
+  return $named(668, ["solution","residuals","rank","singularValues"] as const);
 }
 
 /** Condition numbers. */
@@ -9970,7 +10027,7 @@ export function _linalgCond(self?: any, kind?: any, p?: any): any {
   $f[0] = $id(self, "_linalgCond", "self");
   $f[1] = $choice(kind, ["number","fro","nuc","none"], "_linalgCond", "kind");
   $f[2] = $float(p, "_linalgCond", "p");
-  return $one(667);
+  return $one(669);
 }
 
 /** The largest q singular values and vectors, by random projections. */
@@ -9994,7 +10051,7 @@ export function svdLowrank(A?: any, q?: any, niter?: any, M?: any): any {
   $f[1] = $int(q, "svdLowrank", "q");
   $f[2] = $int(niter, "svdLowrank", "niter");
   $f[3] = $idOrNone(M, "svdLowrank", "M");
-  return $named(668, ["U","S","V"] as const);
+  return $named(670, ["U","S","V"] as const);
 }
 
 /** svd_lowrank of the deviations from the mean row. */
@@ -10018,7 +10075,7 @@ export function pcaLowrank(A?: any, q?: any, center?: any, niter?: any): any {
   $intOrNone(1, q, "pcaLowrank", "q");
   $f[3] = $flag(center, "pcaLowrank", "center");
   $f[4] = $int(niter, "pcaLowrank", "niter");
-  return $named(669, ["U","S","V"] as const);
+  return $named(671, ["U","S","V"] as const);
 }
 
 /** L and D of A = P L D L^T P^T, packed, and pivots. */
@@ -10034,7 +10091,7 @@ export function linalgLdlFactor(self?: any, _options?: unknown): any {
   if (hermitian === undefined) hermitian = false;
   $f[0] = $id(self, "linalgLdlFactor", "self");
   $f[1] = $flag(hermitian, "linalgLdlFactor", "hermitian");
-  return $named(670, ["LD","pivots"] as const);
+  return $named(672, ["LD","pivots"] as const);
 }
 
 /** linalg.ldl_factor(), and whether it failed. */
@@ -10054,7 +10111,7 @@ export function linalgLdlFactorEx(self?: any, _options?: unknown): any {
   $f[0] = $id(self, "linalgLdlFactorEx", "self");
   $f[1] = $flag(hermitian, "linalgLdlFactorEx", "hermitian");
   $f[2] = $flag(checkErrors, "linalgLdlFactorEx", "checkErrors");
-  return $named(671, ["LD","pivots","info"] as const);
+  return $named(673, ["LD","pivots","info"] as const);
 }
 
 /** X with A X = B from the factors of linalg.ldl_factor(). */
@@ -10077,7 +10134,7 @@ export function linalgLdlSolve(LD?: any, pivots?: any, B?: any, _options?: unkno
   $f[1] = $id(pivots, "linalgLdlSolve", "pivots");
   $f[2] = $id(B, "linalgLdlSolve", "B");
   $f[3] = $flag(hermitian, "linalgLdlSolve", "hermitian");
-  return $one(672);
+  return $one(674);
 }
 
 /** Frequencies of a signal: the sum of x[j] exp(-2 pi i j k / n) over j. */
@@ -10099,7 +10156,7 @@ export function fftFft(self?: any, n?: any, dim?: any, norm?: any): any {
   $intOrNone(1, n, "fftFft", "n");
   $f[3] = $int(dim, "fftFft", "dim");
   $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftFft", "norm");
-  return $one(673);
+  return $one(675);
 }
 
 /** The inverse of fft. */
@@ -10121,7 +10178,7 @@ export function fftIfft(self?: any, n?: any, dim?: any, norm?: any): any {
   $intOrNone(1, n, "fftIfft", "n");
   $f[3] = $int(dim, "fftIfft", "dim");
   $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIfft", "norm");
-  return $one(674);
+  return $one(676);
 }
 
 /** The first n / 2 + 1 frequencies of a real signal. */
@@ -10143,7 +10200,7 @@ export function fftRfft(self?: any, n?: any, dim?: any, norm?: any): any {
   $intOrNone(1, n, "fftRfft", "n");
   $f[3] = $int(dim, "fftRfft", "dim");
   $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftRfft", "norm");
-  return $one(675);
+  return $one(677);
 }
 
 /** The real signal of the first n / 2 + 1 frequencies. */
@@ -10165,7 +10222,7 @@ export function fftIrfft(self?: any, n?: any, dim?: any, norm?: any): any {
   $intOrNone(1, n, "fftIrfft", "n");
   $f[3] = $int(dim, "fftIrfft", "dim");
   $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIrfft", "norm");
-  return $one(676);
+  return $one(678);
 }
 
 /** Real frequencies of the first half of a signal with conjugate symmetry. */
@@ -10187,7 +10244,7 @@ export function fftHfft(self?: any, n?: any, dim?: any, norm?: any): any {
   $intOrNone(1, n, "fftHfft", "n");
   $f[3] = $int(dim, "fftHfft", "dim");
   $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftHfft", "norm");
-  return $one(677);
+  return $one(679);
 }
 
 /** The inverse of hfft. */
@@ -10209,7 +10266,7 @@ export function fftIhfft(self?: any, n?: any, dim?: any, norm?: any): any {
   $intOrNone(1, n, "fftIhfft", "n");
   $f[3] = $int(dim, "fftIhfft", "dim");
   $f[4] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIhfft", "norm");
-  return $one(678);
+  return $one(680);
 }
 
 /** fft over several dims, all unless given. */
@@ -10231,7 +10288,7 @@ export function fftFftn(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftFftn", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftFftn", "norm");
-  return $one(679);
+  return $one(681);
 }
 
 /** The inverse of fftn. */
@@ -10253,7 +10310,7 @@ export function fftIfftn(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftIfftn", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIfftn", "norm");
-  return $one(680);
+  return $one(682);
 }
 
 /** fftn of a real signal: half of the last dim. */
@@ -10275,7 +10332,7 @@ export function fftRfftn(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftRfftn", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftRfftn", "norm");
-  return $one(681);
+  return $one(683);
 }
 
 /** The inverse of rfftn. */
@@ -10297,7 +10354,7 @@ export function fftIrfftn(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftIrfftn", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIrfftn", "norm");
-  return $one(682);
+  return $one(684);
 }
 
 /** hfft over several dims. */
@@ -10319,7 +10376,7 @@ export function fftHfftn(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftHfftn", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftHfftn", "norm");
-  return $one(683);
+  return $one(685);
 }
 
 /** The inverse of hfftn. */
@@ -10341,7 +10398,7 @@ export function fftIhfftn(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftIhfftn", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIhfftn", "norm");
-  return $one(684);
+  return $one(686);
 }
 
 /** fft over two dims, the last ones unless given. */
@@ -10363,7 +10420,7 @@ export function fftFft2(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftFft2", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftFft2", "norm");
-  return $one(685);
+  return $one(687);
 }
 
 /** The inverse of fft2. */
@@ -10385,7 +10442,7 @@ export function fftIfft2(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftIfft2", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIfft2", "norm");
-  return $one(686);
+  return $one(688);
 }
 
 /** rfft over two dims: half of the last one. */
@@ -10407,7 +10464,7 @@ export function fftRfft2(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftRfft2", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftRfft2", "norm");
-  return $one(687);
+  return $one(689);
 }
 
 /** The inverse of rfft2. */
@@ -10429,7 +10486,7 @@ export function fftIrfft2(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftIrfft2", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIrfft2", "norm");
-  return $one(688);
+  return $one(690);
 }
 
 /** hfft over two dims. */
@@ -10451,7 +10508,7 @@ export function fftHfft2(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftHfft2", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftHfft2", "norm");
-  return $one(689);
+  return $one(691);
 }
 
 /** The inverse of hfft2. */
@@ -10473,7 +10530,7 @@ export function fftIhfft2(self?: any, s?: any, dim?: any, norm?: any): any {
   $p = $intsOrNone($p, dim, "fftIhfft2", "dim", 1);
   $need($p, 64);
   $f[$p] = $choice(norm ?? "None", ["None","backward","ortho","forward"], "fftIhfft2", "norm");
-  return $one(690);
+  return $one(692);
 }
 
 /** Moves frequency 0 to the middle of each dim. */
@@ -10488,7 +10545,7 @@ export function fftFftshift(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("fftFftshift", arguments.length, 2);
   $f[0] = $id(self, "fftFftshift", "self");
   $intsOrNone(1, dim, "fftFftshift", "dim", 1);
-  return $one(691);
+  return $one(693);
 }
 
 /** The inverse of fftshift. */
@@ -10503,7 +10560,7 @@ export function fftIfftshift(self?: any, dim?: any): any {
   else if (arguments.length > 2) $checkCount("fftIfftshift", arguments.length, 2);
   $f[0] = $id(self, "fftIfftshift", "self");
   $intsOrNone(1, dim, "fftIfftshift", "dim", 1);
-  return $one(692);
+  return $one(694);
 }
 
 /** The frequencies of fft in cycles per unit. */
@@ -10531,7 +10588,7 @@ export function fftFftfreq(n?: any, d?: any, _options?: unknown): any {
   $f[2] = $dtypeOrNone(dtype, "fftFftfreq", "dtype");
   $f[3] = $deviceOrNone(device);
   $f[4] = $flag(requiresGrad, "fftFftfreq", "requiresGrad");
-  return $one(693);
+  return $one(695);
 }
 
 /** The frequencies of rfft in cycles per unit. */
@@ -10559,7 +10616,7 @@ export function fftRfftfreq(n?: any, d?: any, _options?: unknown): any {
   $f[2] = $dtypeOrNone(dtype, "fftRfftfreq", "dtype");
   $f[3] = $deviceOrNone(device);
   $f[4] = $flag(requiresGrad, "fftRfftfreq", "requiresGrad");
-  return $one(694);
+  return $one(696);
 }
 
 /** Spectra [N, T] of the windows of a signal. */
@@ -10601,7 +10658,7 @@ export function stft(self?: any, nFft?: any, hopLength?: any, winLength?: any, w
   $f[9] = $flag(normalized, "stft", "normalized");
   $f[10] = $flagOrNone(onesided, "stft", "onesided");
   $f[11] = $flagOrNone(returnComplex, "stft", "returnComplex");
-  return $one(695);
+  return $one(697);
 }
 
 /** The signal with given spectra, by least squares. */
@@ -10643,7 +10700,7 @@ export function istft(self?: any, nFft?: any, hopLength?: any, winLength?: any, 
   $f[9] = $flagOrNone(onesided, "istft", "onesided");
   $intOrNone(10, length, "istft", "length");
   $f[12] = $flag(returnComplex, "istft", "returnComplex");
-  return $one(696);
+  return $one(698);
 }
 
 /** Sums of products by labelled dims. */
@@ -10660,7 +10717,7 @@ export function _einsum(equation?: any, operands?: any): any {
   else if (arguments.length > 2) $checkCount("_einsum", arguments.length, 2);
   let $p = $text(0, equation, "_einsum", "equation");
   $tensors($p, operands, "_einsum", "operands");
-  return $one(697);
+  return $one(699);
 }
 
 /** Convolution of [N, C, L] by a weight [out, C / groups, k]. */
@@ -10695,7 +10752,7 @@ export function conv1d(input?: any, weight?: any, bias?: any, stride?: any, padd
   $p = $ints($p, dilation, "conv1d", "dilation", 1);
   $need($p, 64);
   $f[$p] = $int(groups, "conv1d", "groups");
-  return $one(698);
+  return $one(700);
 }
 
 /** Convolution of [N, C, H, W] by a weight [out, C / groups, kh, kw]. */
@@ -10730,7 +10787,7 @@ export function conv2d(input?: any, weight?: any, bias?: any, stride?: any, padd
   $p = $ints($p, dilation, "conv2d", "dilation", 2);
   $need($p, 64);
   $f[$p] = $int(groups, "conv2d", "groups");
-  return $one(699);
+  return $one(701);
 }
 
 /** Convolution of [N, C, D, H, W]. */
@@ -10765,7 +10822,7 @@ export function conv3d(input?: any, weight?: any, bias?: any, stride?: any, padd
   $p = $ints($p, dilation, "conv3d", "dilation", 3);
   $need($p, 64);
   $f[$p] = $int(groups, "conv3d", "groups");
-  return $one(700);
+  return $one(702);
 }
 
 /** Convolution with padding given by name. */
@@ -10802,7 +10859,7 @@ export function _convPadded(rank?: any, input?: any, weight?: any, bias?: any, s
   $p = $ints($p + 1, dilation, "_convPadded", "dilation", 1);
   $need($p, 64);
   $f[$p] = $int(groups, "_convPadded", "groups");
-  return $one(701);
+  return $one(703);
 }
 
 /** The gradient of conv1d as an operator. */
@@ -10841,7 +10898,7 @@ export function convTranspose1d(input?: any, weight?: any, bias?: any, stride?: 
   $need($p, 64);
   $f[$p] = $int(groups, "convTranspose1d", "groups");
   $ints($p + 1, dilation, "convTranspose1d", "dilation", 1);
-  return $one(702);
+  return $one(704);
 }
 
 /** The gradient of conv2d as an operator. */
@@ -10880,7 +10937,7 @@ export function convTranspose2d(input?: any, weight?: any, bias?: any, stride?: 
   $need($p, 64);
   $f[$p] = $int(groups, "convTranspose2d", "groups");
   $ints($p + 1, dilation, "convTranspose2d", "dilation", 2);
-  return $one(703);
+  return $one(705);
 }
 
 /** The gradient of conv3d as an operator. */
@@ -10919,7 +10976,7 @@ export function convTranspose3d(input?: any, weight?: any, bias?: any, stride?: 
   $need($p, 64);
   $f[$p] = $int(groups, "convTranspose3d", "groups");
   $ints($p + 1, dilation, "convTranspose3d", "dilation", 3);
-  return $one(704);
+  return $one(706);
 }
 
 /** Maxima of windows of [N, C, L], and where they are. */
@@ -10950,7 +11007,7 @@ export function maxPool1dWithIndices(self?: any, kernelSize?: any, stride?: any,
   $p = $ints($p, dilation, "maxPool1dWithIndices", "dilation", 1);
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool1dWithIndices", "ceilMode");
-  return $named(705, ["output","indices"] as const);
+  return $named(707, ["output","indices"] as const);
 }
 
 /** Maxima of windows of [N, C, H, W], and where they are. */
@@ -10981,7 +11038,7 @@ export function maxPool2dWithIndices(self?: any, kernelSize?: any, stride?: any,
   $p = $ints($p, dilation, "maxPool2dWithIndices", "dilation", 2);
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool2dWithIndices", "ceilMode");
-  return $named(706, ["output","indices"] as const);
+  return $named(708, ["output","indices"] as const);
 }
 
 /** Maxima of windows of [N, C, D, H, W], and where they are. */
@@ -11012,7 +11069,7 @@ export function maxPool3dWithIndices(self?: any, kernelSize?: any, stride?: any,
   $p = $ints($p, dilation, "maxPool3dWithIndices", "dilation", 3);
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool3dWithIndices", "ceilMode");
-  return $named(707, ["output","indices"] as const);
+  return $named(709, ["output","indices"] as const);
 }
 
 /** The gradient of max_pool2d. */
@@ -11047,7 +11104,7 @@ export function maxPool2dWithIndicesBackward(gradOutput?: any, self?: any, kerne
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "maxPool2dWithIndicesBackward", "ceilMode");
   $f[$p + 1] = $id(indices, "maxPool2dWithIndicesBackward", "indices");
-  return $one(708);
+  return $one(710);
 }
 
 /** Means of windows of [N, C, L]. */
@@ -11078,7 +11135,7 @@ export function avgPool1d(self?: any, kernelSize?: any, stride?: any, padding?: 
   $need($p, 64);
   $f[$p] = $flag(ceilMode, "avgPool1d", "ceilMode");
   $f[$p + 1] = $flag(countIncludePad, "avgPool1d", "countIncludePad");
-  return $one(709);
+  return $one(711);
 }
 
 /** Means of windows of [N, C, H, W]. */
@@ -11112,7 +11169,7 @@ export function avgPool2d(self?: any, kernelSize?: any, stride?: any, padding?: 
   $f[$p] = $flag(ceilMode, "avgPool2d", "ceilMode");
   $f[$p + 1] = $flag(countIncludePad, "avgPool2d", "countIncludePad");
   $intOrNone($p + 2, divisorOverride, "avgPool2d", "divisorOverride");
-  return $one(710);
+  return $one(712);
 }
 
 /** Means of windows of [N, C, D, H, W]. */
@@ -11146,7 +11203,7 @@ export function avgPool3d(self?: any, kernelSize?: any, stride?: any, padding?: 
   $f[$p] = $flag(ceilMode, "avgPool3d", "ceilMode");
   $f[$p + 1] = $flag(countIncludePad, "avgPool3d", "countIncludePad");
   $intOrNone($p + 2, divisorOverride, "avgPool3d", "divisorOverride");
-  return $one(711);
+  return $one(713);
 }
 
 /** Means of output_size parts of [N, C, L]. */
@@ -11161,7 +11218,7 @@ export function _adaptiveAvgPool1d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveAvgPool1d", "self");
   $ints(1, outputSize, "_adaptiveAvgPool1d", "outputSize", 1);
-  return $one(712);
+  return $one(714);
 }
 
 /** Means of output_size parts of [N, C, H, W]. */
@@ -11176,7 +11233,7 @@ export function _adaptiveAvgPool2d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveAvgPool2d", "self");
   $ints(1, outputSize, "_adaptiveAvgPool2d", "outputSize", 2);
-  return $one(713);
+  return $one(715);
 }
 
 /** Means of output_size parts of [N, C, D, H, W]. */
@@ -11191,7 +11248,7 @@ export function _adaptiveAvgPool3d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveAvgPool3d", "self");
   $ints(1, outputSize, "_adaptiveAvgPool3d", "outputSize", 3);
-  return $one(714);
+  return $one(716);
 }
 
 /** Maxima of output_size parts, and where they are. */
@@ -11206,7 +11263,7 @@ export function _adaptiveMaxPool1d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveMaxPool1d", "self");
   $ints(1, outputSize, "_adaptiveMaxPool1d", "outputSize", 1);
-  return $named(715, ["output","indices"] as const);
+  return $named(717, ["output","indices"] as const);
 }
 
 /** Maxima of output_size parts, and where they are. */
@@ -11221,7 +11278,7 @@ export function _adaptiveMaxPool2d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveMaxPool2d", "self");
   $ints(1, outputSize, "_adaptiveMaxPool2d", "outputSize", 2);
-  return $named(716, ["output","indices"] as const);
+  return $named(718, ["output","indices"] as const);
 }
 
 /** Maxima of output_size parts, and where they are. */
@@ -11236,7 +11293,7 @@ export function _adaptiveMaxPool3d(self?: any, outputSize?: any, ...more: unknow
   if (typeof outputSize === "number") outputSize = [outputSize, ...($isOptions(last) ? more.slice(0, -1) : more)];
   $f[0] = $id(self, "_adaptiveMaxPool3d", "self");
   $ints(1, outputSize, "_adaptiveMaxPool3d", "outputSize", 3);
-  return $named(717, ["output","indices"] as const);
+  return $named(719, ["output","indices"] as const);
 }
 
 /** Maxima of [N, C, L] put back, zeros between. */
@@ -11264,7 +11321,7 @@ export function maxUnpool1d(self?: any, indices?: any, kernelSize?: any, stride?
   $p = $intsOrNone($p, stride, "maxUnpool1d", "stride", 1);
   $p = $ints($p, padding, "maxUnpool1d", "padding", 1);
   $intsOrNone($p, outputSize, "maxUnpool1d", "outputSize", 1);
-  return $one(718);
+  return $one(720);
 }
 
 /** Maxima of [N, C, H, W] put back, zeros between. */
@@ -11292,7 +11349,7 @@ export function maxUnpool2d(self?: any, indices?: any, kernelSize?: any, stride?
   $p = $intsOrNone($p, stride, "maxUnpool2d", "stride", 2);
   $p = $ints($p, padding, "maxUnpool2d", "padding", 2);
   $intsOrNone($p, outputSize, "maxUnpool2d", "outputSize", 2);
-  return $one(719);
+  return $one(721);
 }
 
 /** Maxima of [N, C, D, H, W] put back, zeros between. */
@@ -11320,7 +11377,7 @@ export function maxUnpool3d(self?: any, indices?: any, kernelSize?: any, stride?
   $p = $intsOrNone($p, stride, "maxUnpool3d", "stride", 3);
   $p = $ints($p, padding, "maxUnpool3d", "padding", 3);
   $intsOrNone($p, outputSize, "maxUnpool3d", "outputSize", 3);
-  return $one(720);
+  return $one(722);
 }
 
 /** Maxima of windows of random steps over [N, C, H, W]. */
@@ -11342,7 +11399,7 @@ export function _fractionalMaxPool2d(self?: any, kernelSize?: any, outputSize?: 
   $p = $ints($p, outputSize, "_fractionalMaxPool2d", "outputSize", 2);
   $need($p, 64);
   $f[$p] = $id(randomSamples, "_fractionalMaxPool2d", "randomSamples");
-  return $named(721, ["output","indices"] as const);
+  return $named(723, ["output","indices"] as const);
 }
 
 /** Maxima of windows of random steps over [N, C, D, H, W]. */
@@ -11364,7 +11421,7 @@ export function _fractionalMaxPool3d(self?: any, kernelSize?: any, outputSize?: 
   $p = $ints($p, outputSize, "_fractionalMaxPool3d", "outputSize", 3);
   $need($p, 64);
   $f[$p] = $id(randomSamples, "_fractionalMaxPool3d", "randomSamples");
-  return $named(722, ["output","indices"] as const);
+  return $named(724, ["output","indices"] as const);
 }
 
 /** Columns of the windows of images. */
@@ -11391,7 +11448,7 @@ export function im2col(self?: any, kernelSize?: any, dilation?: any, padding?: a
   $p = $ints($p, dilation, "im2col", "dilation", 2);
   $p = $ints($p, padding, "im2col", "padding", 2);
   $ints($p, stride, "im2col", "stride", 2);
-  return $one(723);
+  return $one(725);
 }
 
 /** Images from columns of windows, summed where they overlap. */
@@ -11421,7 +11478,7 @@ export function col2im(self?: any, outputSize?: any, kernelSize?: any, dilation?
   $p = $ints($p, dilation, "col2im", "dilation", 2);
   $p = $ints($p, padding, "col2im", "padding", 2);
   $ints($p, stride, "col2im", "stride", 2);
-  return $one(724);
+  return $one(726);
 }
 
 /** The rows of a dim that a 1-d index names. */
@@ -11439,7 +11496,7 @@ export function indexSelect(self?: any, dim?: any, index?: any): any {
   $f[0] = $id(self, "indexSelect", "self");
   $f[1] = $int(dim, "indexSelect", "dim");
   $f[2] = $id(index, "indexSelect", "index");
-  return $one(725);
+  return $one(727);
 }
 
 /** Adds alpha times the rows of `source` to the indexed rows. */
@@ -11464,7 +11521,7 @@ export function indexAdd(self?: any, dim?: any, index?: any, source?: any, _opti
   $f[2] = $id(index, "indexAdd", "index");
   $f[3] = $id(source, "indexAdd", "source");
   $scalar(4, alpha, "indexAdd", "alpha");
-  return $one(726);
+  return $one(728);
 }
 
 /** index_add() in place. */
@@ -11489,7 +11546,7 @@ export function indexAdd_(self?: any, dim?: any, index?: any, source?: any, _opt
   $f[2] = $id(index, "indexAdd_", "index");
   $f[3] = $id(source, "indexAdd_", "source");
   $scalar(4, alpha, "indexAdd_", "alpha");
-  $none(727);
+  $none(729);
   return self;
 }
 
@@ -11511,7 +11568,7 @@ export function indexCopy(self?: any, dim?: any, index?: any, source?: any): any
   $f[1] = $int(dim, "indexCopy", "dim");
   $f[2] = $id(index, "indexCopy", "index");
   $f[3] = $id(source, "indexCopy", "source");
-  return $one(728);
+  return $one(730);
 }
 
 /** index_copy() in place. */
@@ -11532,7 +11589,7 @@ export function indexCopy_(self?: any, dim?: any, index?: any, source?: any): an
   $f[1] = $int(dim, "indexCopy_", "dim");
   $f[2] = $id(index, "indexCopy_", "index");
   $f[3] = $id(source, "indexCopy_", "source");
-  $none(729);
+  $none(731);
   return self;
 }
 
@@ -11555,7 +11612,7 @@ export function indexFill(self?: any, dim?: any, index?: any, value?: any): any 
   $f[1] = $int(dim, "indexFill", "dim");
   $f[2] = $id(index, "indexFill", "index");
   $operand(3, value, "indexFill", "value");
-  return $one(730);
+  return $one(732);
 }
 
 /** index_fill() in place. */
@@ -11577,7 +11634,7 @@ export function indexFill_(self?: any, dim?: any, index?: any, value?: any): any
   $f[1] = $int(dim, "indexFill_", "dim");
   $f[2] = $id(index, "indexFill_", "index");
   $operand(3, value, "indexFill_", "value");
-  $none(731);
+  $none(733);
   return self;
 }
 
@@ -11593,7 +11650,7 @@ export function take(self?: any, index?: any): any {
   else if (arguments.length > 2) $checkCount("take", arguments.length, 2);
   $f[0] = $id(self, "take", "self");
   $f[1] = $id(index, "take", "index");
-  return $one(732);
+  return $one(734);
 }
 
 /** Writes elements by their number in row-major order. */
@@ -11615,7 +11672,7 @@ export function put(self?: any, index?: any, source?: any, accumulate?: any): an
   $f[1] = $id(index, "put", "index");
   $f[2] = $id(source, "put", "source");
   $f[3] = $flag(accumulate, "put", "accumulate");
-  return $one(733);
+  return $one(735);
 }
 
 /** put() in place. */
@@ -11637,7 +11694,7 @@ export function put_(self?: any, index?: any, source?: any, accumulate?: any): a
   $f[1] = $id(index, "put_", "index");
   $f[2] = $id(source, "put_", "source");
   $f[3] = $flag(accumulate, "put_", "accumulate");
-  $none(734);
+  $none(736);
   return self;
 }
 
@@ -11659,7 +11716,7 @@ export function _where(condition?: any, input?: any, other?: any): any {
   $f[0] = $id(condition, "_where", "condition");
   $operand(1, input, "_where", "input");
   $operand(4, other, "_where", "other");
-  return $one(735);
+  return $one(737);
 }
 
 /** `value` where the mask holds, else the tensor. */
@@ -11678,7 +11735,7 @@ export function maskedFill(self?: any, mask?: any, value?: any): any {
   $f[0] = $id(self, "maskedFill", "self");
   $f[1] = $id(mask, "maskedFill", "mask");
   $operand(2, value, "maskedFill", "value");
-  return $one(736);
+  return $one(738);
 }
 
 /** masked_fill() in place. */
@@ -11697,7 +11754,7 @@ export function maskedFill_(self?: any, mask?: any, value?: any): any {
   $f[0] = $id(self, "maskedFill_", "self");
   $f[1] = $id(mask, "maskedFill_", "mask");
   $operand(2, value, "maskedFill_", "value");
-  $none(737);
+  $none(739);
   return self;
 }
 
@@ -11713,7 +11770,7 @@ export function maskedSelect(self?: any, mask?: any): any {
   else if (arguments.length > 2) $checkCount("maskedSelect", arguments.length, 2);
   $f[0] = $id(self, "maskedSelect", "self");
   $f[1] = $id(mask, "maskedSelect", "mask");
-  return $one(738);
+  return $one(740);
 }
 
 /** Elements of `source`, in order, where the mask holds. */
@@ -11731,7 +11788,7 @@ export function maskedScatter(self?: any, mask?: any, source?: any): any {
   $f[0] = $id(self, "maskedScatter", "self");
   $f[1] = $id(mask, "maskedScatter", "mask");
   $f[2] = $id(source, "maskedScatter", "source");
-  return $one(739);
+  return $one(741);
 }
 
 /** masked_scatter() in place. */
@@ -11749,7 +11806,7 @@ export function maskedScatter_(self?: any, mask?: any, source?: any): any {
   $f[0] = $id(self, "maskedScatter_", "self");
   $f[1] = $id(mask, "maskedScatter_", "mask");
   $f[2] = $id(source, "maskedScatter_", "source");
-  $none(740);
+  $none(742);
   return self;
 }
 
@@ -11772,7 +11829,7 @@ export function gather(self?: any, dim?: any, index?: any, _options?: unknown): 
   $f[1] = $int(dim, "gather", "dim");
   $f[2] = $id(index, "gather", "index");
   $f[3] = $flag(sparseGrad, "gather", "sparseGrad");
-  return $one(741);
+  return $one(743);
 }
 
 /** gather() with broadcasting; flat without a dim. */
@@ -11790,7 +11847,7 @@ export function takeAlongDim(self?: any, indices?: any, dim?: any): any {
   $f[0] = $id(self, "takeAlongDim", "self");
   $f[1] = $id(indices, "takeAlongDim", "indices");
   $intOrNone(2, dim, "takeAlongDim", "dim");
-  return $one(742);
+  return $one(744);
 }
 
 /** Writes elements of `src`, or one number, along a dim. */
@@ -11816,7 +11873,7 @@ export function scatter(self?: any, dim?: any, index?: any, src?: any, _options?
   $f[2] = $id(index, "scatter", "index");
   $operand(3, src, "scatter", "src");
   $f[6] = $choice(reduce, ["none","add","multiply"], "scatter", "reduce");
-  return $one(743);
+  return $one(745);
 }
 
 /** scatter() in place. */
@@ -11842,7 +11899,7 @@ export function scatter_(self?: any, dim?: any, index?: any, src?: any, _options
   $f[2] = $id(index, "scatter_", "index");
   $operand(3, src, "scatter_", "src");
   $f[6] = $choice(reduce, ["none","add","multiply"], "scatter_", "reduce");
-  $none(744);
+  $none(746);
   return self;
 }
 
@@ -11864,7 +11921,7 @@ export function scatterAdd(self?: any, dim?: any, index?: any, src?: any): any {
   $f[1] = $int(dim, "scatterAdd", "dim");
   $f[2] = $id(index, "scatterAdd", "index");
   $f[3] = $id(src, "scatterAdd", "src");
-  return $one(745);
+  return $one(747);
 }
 
 /** scatter_add() in place. */
@@ -11885,7 +11942,7 @@ export function scatterAdd_(self?: any, dim?: any, index?: any, src?: any): any 
   $f[1] = $int(dim, "scatterAdd_", "dim");
   $f[2] = $id(index, "scatterAdd_", "index");
   $f[3] = $id(src, "scatterAdd_", "src");
-  $none(746);
+  $none(748);
   return self;
 }
 
@@ -11914,7 +11971,7 @@ export function scatterReduce(self?: any, dim?: any, index?: any, src?: any, red
   $f[3] = $id(src, "scatterReduce", "src");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "scatterReduce", "reduce");
   $f[5] = $flag(includeSelf, "scatterReduce", "includeSelf");
-  return $one(747);
+  return $one(749);
 }
 
 /** scatter_reduce() in place. */
@@ -11942,7 +11999,7 @@ export function scatterReduce_(self?: any, dim?: any, index?: any, src?: any, re
   $f[3] = $id(src, "scatterReduce_", "src");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "scatterReduce_", "reduce");
   $f[5] = $flag(includeSelf, "scatterReduce_", "includeSelf");
-  $none(748);
+  $none(750);
   return self;
 }
 
@@ -11971,7 +12028,7 @@ export function indexReduce(self?: any, dim?: any, index?: any, source?: any, re
   $f[3] = $id(source, "indexReduce", "source");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "indexReduce", "reduce");
   $f[5] = $flag(includeSelf, "indexReduce", "includeSelf");
-  return $one(749);
+  return $one(751);
 }
 
 /** index_reduce() in place. */
@@ -11999,7 +12056,7 @@ export function indexReduce_(self?: any, dim?: any, index?: any, source?: any, r
   $f[3] = $id(source, "indexReduce_", "source");
   $f[4] = $choice(reduce, ["sum","prod","mean","amax","amin"], "indexReduce_", "reduce");
   $f[5] = $flag(includeSelf, "indexReduce_", "includeSelf");
-  $none(750);
+  $none(752);
   return self;
 }
 
@@ -12038,7 +12095,7 @@ export function _fusedSgd(params?: any, buffers?: any, first?: any, lr?: any, mo
   $f[$p + 4] = $float(weightDecay, "_fusedSgd", "weightDecay");
   $f[$p + 5] = $flag(nesterov, "_fusedSgd", "nesterov");
   $f[$p + 6] = $flag(maximize, "_fusedSgd", "maximize");
-  $none(751);
+  $none(753);
 }
 
 /** One Adam or AdamW step over the parameters that have a gradient. */
@@ -12088,7 +12145,7 @@ export function _fusedAdam(params?: any, averages?: any, squares?: any, maxima?:
   $f[$p + 5] = $flag(decoupled, "_fusedAdam", "decoupled");
   $f[$p + 6] = $flag(amsgrad, "_fusedAdam", "amsgrad");
   $f[$p + 7] = $flag(maximize, "_fusedAdam", "maximize");
-  $none(752);
+  $none(754);
 }
 
 /** Drops or zeroes gradients. */
@@ -12105,7 +12162,7 @@ export function _zeroGrads(params?: any, setToNone?: any): any {
   let $p = $tensors(0, params, "_zeroGrads", "params");
   $need($p, 64);
   $f[$p] = $flag(setToNone, "_zeroGrads", "setToNone");
-  $none(753);
+  $none(755);
 }
 
 /** Replaces memory, shape and dtype of a leaf. */
@@ -12120,7 +12177,7 @@ export function _setData_(self?: any, data?: any): any {
   else if (arguments.length > 2) $checkCount("_setData_", arguments.length, 2);
   $f[0] = $id(self, "_setData_", "self");
   $f[1] = $id(data, "_setData_", "data");
-  $none(754);
+  $none(756);
   return self;
 }
 
@@ -12142,7 +12199,7 @@ export function add(self?: any, other?: any, _options?: unknown): any {
   $operand(0, self, "add", "self");
   $operand(3, other, "add", "other");
   $scalar(6, alpha, "add", "alpha");
-  return $one(755);
+  return $one(757);
 }
 
 /** a + alpha b, in place */
@@ -12162,7 +12219,7 @@ export function add_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "add_", "self");
   $operand(1, other, "add_", "other");
   $scalar(4, alpha, "add_", "alpha");
-  $none(756);
+  $none(758);
   return self;
 }
 
@@ -12184,7 +12241,7 @@ export function sub(self?: any, other?: any, _options?: unknown): any {
   $operand(0, self, "sub", "self");
   $operand(3, other, "sub", "other");
   $scalar(6, alpha, "sub", "alpha");
-  return $one(757);
+  return $one(759);
 }
 
 /** a - alpha b, in place */
@@ -12204,7 +12261,7 @@ export function sub_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "sub_", "self");
   $operand(1, other, "sub_", "other");
   $scalar(4, alpha, "sub_", "alpha");
-  $none(758);
+  $none(760);
   return self;
 }
 
@@ -12225,7 +12282,7 @@ export function rsub(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "rsub", "self");
   $operand(1, other, "rsub", "other");
   $scalar(4, alpha, "rsub", "alpha");
-  return $one(759);
+  return $one(761);
 }
 
 /** a + value b c */
@@ -12247,7 +12304,7 @@ export function addcmul(self?: any, tensor1?: any, tensor2?: any, _options?: unk
   $f[1] = $id(tensor1, "addcmul", "tensor1");
   $f[2] = $id(tensor2, "addcmul", "tensor2");
   $scalar(3, value, "addcmul", "value");
-  return $one(760);
+  return $one(762);
 }
 
 /** a + value b c, in place */
@@ -12269,7 +12326,7 @@ export function addcmul_(self?: any, tensor1?: any, tensor2?: any, _options?: un
   $f[1] = $id(tensor1, "addcmul_", "tensor1");
   $f[2] = $id(tensor2, "addcmul_", "tensor2");
   $scalar(3, value, "addcmul_", "value");
-  $none(761);
+  $none(763);
   return self;
 }
 
@@ -12292,7 +12349,7 @@ export function addcdiv(self?: any, tensor1?: any, tensor2?: any, _options?: unk
   $f[1] = $id(tensor1, "addcdiv", "tensor1");
   $f[2] = $id(tensor2, "addcdiv", "tensor2");
   $scalar(3, value, "addcdiv", "value");
-  return $one(762);
+  return $one(764);
 }
 
 /** a + value b / c, in place */
@@ -12314,7 +12371,7 @@ export function addcdiv_(self?: any, tensor1?: any, tensor2?: any, _options?: un
   $f[1] = $id(tensor1, "addcdiv_", "tensor1");
   $f[2] = $id(tensor2, "addcdiv_", "tensor2");
   $scalar(3, value, "addcdiv_", "value");
-  $none(763);
+  $none(765);
   return self;
 }
 
@@ -12334,7 +12391,7 @@ export function lerp(self?: any, end?: any, weight?: any): any {
   $f[0] = $id(self, "lerp", "self");
   $f[1] = $id(end, "lerp", "end");
   $operand(2, weight, "lerp", "weight");
-  return $one(764);
+  return $one(766);
 }
 
 /** a + weight (b - a), in place */
@@ -12353,7 +12410,7 @@ export function lerp_(self?: any, end?: any, weight?: any): any {
   $f[0] = $id(self, "lerp_", "self");
   $f[1] = $id(end, "lerp_", "end");
   $operand(2, weight, "lerp_", "weight");
-  $none(765);
+  $none(767);
   return self;
 }
 
@@ -12374,7 +12431,7 @@ export function div(self?: any, other?: any, _options?: unknown): any {
   $operand(0, self, "div", "self");
   $operand(3, other, "div", "other");
   $f[6] = $choice(roundingMode ?? "None", ["None","floor","trunc"], "div", "roundingMode");
-  return $one(766);
+  return $one(768);
 }
 
 /** quotient, in place */
@@ -12393,7 +12450,7 @@ export function div_(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "div_", "self");
   $operand(1, other, "div_", "other");
   $f[4] = $choice(roundingMode ?? "None", ["None","floor","trunc"], "div_", "roundingMode");
-  $none(767);
+  $none(769);
   return self;
 }
 
@@ -12411,7 +12468,7 @@ export function trueDivide(self?: any, other?: any): any {
   if (other === undefined) $missing("trueDivide", "other");
   $operand(0, self, "trueDivide", "self");
   $operand(3, other, "trueDivide", "other");
-  return $one(768);
+  return $one(770);
 }
 
 /** quotient, in place */
@@ -12427,7 +12484,7 @@ export function trueDivide_(self?: any, other?: any): any {
   if (other === undefined) $missing("trueDivide_", "other");
   $f[0] = $id(self, "trueDivide_", "self");
   $operand(1, other, "trueDivide_", "other");
-  $none(769);
+  $none(771);
   return self;
 }
 
@@ -12436,7 +12493,7 @@ export function square(self: Tensor): Tensor;
 export function square(self?: any): any {
   if (arguments.length > 1) $checkCount("square", arguments.length, 1);
   $f[0] = $id(self, "square", "self");
-  return $one(770);
+  return $one(772);
 }
 
 /** square, in place */
@@ -12444,7 +12501,7 @@ export function square_(self: Tensor): Tensor;
 export function square_(self?: any): any {
   if (arguments.length > 1) $checkCount("square_", arguments.length, 1);
   $f[0] = $id(self, "square_", "self");
-  $none(771);
+  $none(773);
   return self;
 }
 
@@ -12453,7 +12510,7 @@ export function bitwiseNot(self: Tensor): Tensor;
 export function bitwiseNot(self?: any): any {
   if (arguments.length > 1) $checkCount("bitwiseNot", arguments.length, 1);
   $f[0] = $id(self, "bitwiseNot", "self");
-  return $one(772);
+  return $one(774);
 }
 
 /** bitwise not, in place */
@@ -12461,7 +12518,7 @@ export function bitwiseNot_(self: Tensor): Tensor;
 export function bitwiseNot_(self?: any): any {
   if (arguments.length > 1) $checkCount("bitwiseNot_", arguments.length, 1);
   $f[0] = $id(self, "bitwiseNot_", "self");
-  $none(773);
+  $none(775);
   return self;
 }
 
@@ -12479,7 +12536,7 @@ export function floatPower(self?: any, exponent?: any): any {
   if (exponent === undefined) $missing("floatPower", "exponent");
   $operand(0, self, "floatPower", "self");
   $operand(3, exponent, "floatPower", "exponent");
-  return $one(774);
+  return $one(776);
 }
 
 /** a to the power b, in place */
@@ -12495,7 +12552,7 @@ export function floatPower_(self?: any, exponent?: any): any {
   if (exponent === undefined) $missing("floatPower_", "exponent");
   $f[0] = $id(self, "floatPower_", "self");
   $operand(1, exponent, "floatPower_", "exponent");
-  $none(775);
+  $none(777);
   return self;
 }
 
@@ -12511,7 +12568,7 @@ export function ldexp(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("ldexp", arguments.length, 2);
   $f[0] = $id(self, "ldexp", "self");
   $f[1] = $id(other, "ldexp", "other");
-  return $one(776);
+  return $one(778);
 }
 
 /** a 2^b, in place */
@@ -12526,7 +12583,7 @@ export function ldexp_(self?: any, other?: any): any {
   else if (arguments.length > 2) $checkCount("ldexp_", arguments.length, 2);
   $f[0] = $id(self, "ldexp_", "self");
   $f[1] = $id(other, "ldexp_", "other");
-  $none(777);
+  $none(779);
   return self;
 }
 
@@ -12535,7 +12592,7 @@ export function frexp(self: Tensor): Named<"mantissa" | "exponent">;
 export function frexp(self?: any): any {
   if (arguments.length > 1) $checkCount("frexp", arguments.length, 1);
   $f[0] = $id(self, "frexp", "self");
-  return $named(778, ["mantissa","exponent"] as const);
+  return $named(780, ["mantissa","exponent"] as const);
 }
 
 /** log(x / (1 - x)), x clamped to [eps, 1 - eps] where eps is given */
@@ -12550,7 +12607,7 @@ export function logit(self?: any, eps?: any): any {
   else if (arguments.length > 2) $checkCount("logit", arguments.length, 2);
   $f[0] = $id(self, "logit", "self");
   $floatOrNone(1, eps, "logit", "eps");
-  return $one(779);
+  return $one(781);
 }
 
 /** logit, in place */
@@ -12565,7 +12622,7 @@ export function logit_(self?: any, eps?: any): any {
   else if (arguments.length > 2) $checkCount("logit_", arguments.length, 2);
   $f[0] = $id(self, "logit_", "self");
   $floatOrNone(1, eps, "logit_", "eps");
-  $none(780);
+  $none(782);
   return self;
 }
 
@@ -12587,7 +12644,7 @@ export function nanToNum(self?: any, nan?: any, posinf?: any, neginf?: any): any
   $floatOrNone(1, nan, "nanToNum", "nan");
   $floatOrNone(3, posinf, "nanToNum", "posinf");
   $floatOrNone(5, neginf, "nanToNum", "neginf");
-  return $one(781);
+  return $one(783);
 }
 
 /** nan_to_num, in place */
@@ -12608,7 +12665,7 @@ export function nanToNum_(self?: any, nan?: any, posinf?: any, neginf?: any): an
   $floatOrNone(1, nan, "nanToNum_", "nan");
   $floatOrNone(3, posinf, "nanToNum_", "posinf");
   $floatOrNone(5, neginf, "nanToNum_", "neginf");
-  $none(782);
+  $none(784);
   return self;
 }
 
@@ -12624,7 +12681,7 @@ export function polygamma(self?: any, n?: any): any {
   else if (arguments.length > 2) $checkCount("polygamma", arguments.length, 2);
   $f[0] = $id(self, "polygamma", "self");
   $f[1] = $int(n, "polygamma", "n");
-  return $one(783);
+  return $one(785);
 }
 
 /** n-th derivative of digamma, in place */
@@ -12639,7 +12696,7 @@ export function polygamma_(self?: any, n?: any): any {
   else if (arguments.length > 2) $checkCount("polygamma_", arguments.length, 2);
   $f[0] = $id(self, "polygamma_", "self");
   $f[1] = $int(n, "polygamma_", "n");
-  $none(784);
+  $none(786);
   return self;
 }
 
@@ -12655,7 +12712,7 @@ export function mvlgamma(self?: any, p?: any): any {
   else if (arguments.length > 2) $checkCount("mvlgamma", arguments.length, 2);
   $f[0] = $id(self, "mvlgamma", "self");
   $f[1] = $int(p, "mvlgamma", "p");
-  return $one(785);
+  return $one(787);
 }
 
 /** mvlgamma, in place */
@@ -12670,7 +12727,7 @@ export function mvlgamma_(self?: any, p?: any): any {
   else if (arguments.length > 2) $checkCount("mvlgamma_", arguments.length, 2);
   $f[0] = $id(self, "mvlgamma_", "self");
   $f[1] = $int(p, "mvlgamma_", "p");
-  $none(786);
+  $none(788);
   return self;
 }
 
@@ -12687,7 +12744,7 @@ export function gelu(input?: any, _options?: unknown): any {
   if (approximate === undefined) approximate = "none";
   $f[0] = $id(input, "gelu", "input");
   $f[1] = $choice(approximate, ["none","tanh"], "gelu", "approximate");
-  return $one(787);
+  return $one(789);
 }
 
 /** The first half of a dim times the sigmoid of the second. */
@@ -12703,7 +12760,7 @@ export function glu(input?: any, dim?: any): any {
   if (dim === undefined) dim = -1;
   $f[0] = $id(input, "glu", "input");
   $f[1] = $int(dim, "glu", "dim");
-  return $one(788);
+  return $one(790);
 }
 
 /** x where positive, else weight x; one weight, or one per channel (dim 1). */
@@ -12718,7 +12775,7 @@ export function prelu(input?: any, weight?: any): any {
   else if (arguments.length > 2) $checkCount("prelu", arguments.length, 2);
   $f[0] = $id(input, "prelu", "input");
   $f[1] = $id(weight, "prelu", "weight");
-  return $one(789);
+  return $one(791);
 }
 
 /** x clamped to [min_val, max_val] */
@@ -12738,7 +12795,7 @@ export function hardtanh(input?: any, minVal?: any, maxVal?: any): any {
   $f[0] = $id(input, "hardtanh", "input");
   $f[1] = $float(minVal, "hardtanh", "minVal");
   $f[2] = $float(maxVal, "hardtanh", "maxVal");
-  return $one(790);
+  return $one(792);
 }
 
 /** hardtanh, in place */
@@ -12758,7 +12815,7 @@ export function hardtanh_(input?: any, minVal?: any, maxVal?: any): any {
   $f[0] = $id(input, "hardtanh_", "input");
   $f[1] = $float(minVal, "hardtanh_", "minVal");
   $f[2] = $float(maxVal, "hardtanh_", "maxVal");
-  $none(791);
+  $none(793);
   return input;
 }
 
@@ -12775,7 +12832,7 @@ export function softshrink(input?: any, lambd?: any): any {
   if (lambd === undefined) lambd = 0.5;
   $f[0] = $id(input, "softshrink", "input");
   $f[1] = $float(lambd, "softshrink", "lambd");
-  return $one(792);
+  return $one(794);
 }
 
 /** max(0, x) */
@@ -12783,7 +12840,7 @@ export function _positivePart(input: Tensor): Tensor;
 export function _positivePart(input?: any): any {
   if (arguments.length > 1) $checkCount("_positivePart", arguments.length, 1);
   $f[0] = $id(input, "_positivePart", "input");
-  return $one(793);
+  return $one(795);
 }
 
 /** Squared differences. */
@@ -12811,7 +12868,7 @@ export function mseLoss(input?: any, target?: any, sizeAverage?: any, reduce?: a
   $f[3] = $flagOrNone(reduce, "mseLoss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "mseLoss", "reduction");
   $f[5] = $idOrNone(weight, "mseLoss", "weight");
-  return $one(794);
+  return $one(796);
 }
 
 /** Absolute differences. */
@@ -12839,7 +12896,7 @@ export function l1Loss(input?: any, target?: any, sizeAverage?: any, reduce?: an
   $f[3] = $flagOrNone(reduce, "l1Loss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "l1Loss", "reduction");
   $f[5] = $idOrNone(weight, "l1Loss", "weight");
-  return $one(795);
+  return $one(797);
 }
 
 /** Absolute differences, quadratic below beta. */
@@ -12868,7 +12925,7 @@ export function smoothL1Loss(input?: any, target?: any, sizeAverage?: any, reduc
   $f[3] = $flagOrNone(reduce, "smoothL1Loss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "smoothL1Loss", "reduction");
   $f[5] = $float(beta, "smoothL1Loss", "beta");
-  return $one(796);
+  return $one(798);
 }
 
 /** Half squared differences, linear above delta. */
@@ -12894,7 +12951,7 @@ export function huberLoss(input?: any, target?: any, reduction?: any, delta?: an
   $f[2] = $choice(reduction, ["none","mean","sum"], "huberLoss", "reduction");
   $f[3] = $float(delta, "huberLoss", "delta");
   $f[4] = $idOrNone(weight, "huberLoss", "weight");
-  return $one(797);
+  return $one(799);
 }
 
 /** Cross entropy of probabilities and targets in [0, 1]. */
@@ -12922,7 +12979,7 @@ export function binaryCrossEntropy(input?: any, target?: any, weight?: any, size
   $f[3] = $flagOrNone(sizeAverage, "binaryCrossEntropy", "sizeAverage");
   $f[4] = $flagOrNone(reduce, "binaryCrossEntropy", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "binaryCrossEntropy", "reduction");
-  return $one(798);
+  return $one(800);
 }
 
 /** Cross entropy of sigmoid(input) and targets in [0, 1]. */
@@ -12953,7 +13010,7 @@ export function binaryCrossEntropyWithLogits(input?: any, target?: any, weight?:
   $f[4] = $flagOrNone(reduce, "binaryCrossEntropyWithLogits", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "binaryCrossEntropyWithLogits", "reduction");
   $f[6] = $idOrNone(posWeight, "binaryCrossEntropyWithLogits", "posWeight");
-  return $one(799);
+  return $one(801);
 }
 
 /** log(1 + exp(-target input)) for targets 1 and -1. */
@@ -12978,7 +13035,7 @@ export function softMarginLoss(input?: any, target?: any, sizeAverage?: any, red
   $f[2] = $flagOrNone(sizeAverage, "softMarginLoss", "sizeAverage");
   $f[3] = $flagOrNone(reduce, "softMarginLoss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "softMarginLoss", "reduction");
-  return $one(800);
+  return $one(802);
 }
 
 /** Binary cross entropy with logits, averaged over the last dim. */
@@ -13006,7 +13063,7 @@ export function multilabelSoftMarginLoss(input?: any, target?: any, weight?: any
   $f[3] = $flagOrNone(sizeAverage, "multilabelSoftMarginLoss", "sizeAverage");
   $f[4] = $flagOrNone(reduce, "multilabelSoftMarginLoss", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "multilabelSoftMarginLoss", "reduction");
-  return $one(801);
+  return $one(803);
 }
 
 /** Kullback-Leibler divergence of log-probabilities from a target distribution. */
@@ -13035,7 +13092,7 @@ export function klDiv(input?: any, target?: any, sizeAverage?: any, reduce?: any
   $f[3] = $flagOrNone(reduce, "klDiv", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum","batchmean"], "klDiv", "reduction");
   $f[5] = $flag(logTarget, "klDiv", "logTarget");
-  return $one(802);
+  return $one(804);
 }
 
 /** Negative log likelihood of counts; `full` adds Stirling's term. */
@@ -13072,7 +13129,7 @@ export function poissonNllLoss(input?: any, target?: any, logInput?: any, full?:
   $f[5] = $float(eps, "poissonNllLoss", "eps");
   $f[6] = $flagOrNone(reduce, "poissonNllLoss", "reduce");
   $f[7] = $choice(reduction, ["none","mean","sum"], "poissonNllLoss", "reduction");
-  return $one(803);
+  return $one(805);
 }
 
 /** Negative log likelihood of a normal distribution with variance var. */
@@ -13103,7 +13160,7 @@ export function gaussianNllLoss(input?: any, target?: any, var_?: any, full?: an
   $f[5] = $flag(full, "gaussianNllLoss", "full");
   $f[6] = $float(eps, "gaussianNllLoss", "eps");
   $f[7] = $choice(reduction, ["none","mean","sum"], "gaussianNllLoss", "reduction");
-  return $one(804);
+  return $one(806);
 }
 
 /** Cross entropy of logits [N, C, ...] and classes [N, ...] or probabilities [N, C, ...]. */
@@ -13139,7 +13196,7 @@ export function crossEntropy(input?: any, target?: any, weight?: any, sizeAverag
   $f[5] = $flagOrNone(reduce, "crossEntropy", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "crossEntropy", "reduction");
   $f[7] = $float(labelSmoothing, "crossEntropy", "labelSmoothing");
-  return $one(805);
+  return $one(807);
 }
 
 /** Negative log likelihood of log-probabilities [N, C, ...] and classes [N, ...]. */
@@ -13171,7 +13228,7 @@ export function nllLoss(input?: any, target?: any, weight?: any, sizeAverage?: a
   $f[4] = $int(ignoreIndex, "nllLoss", "ignoreIndex");
   $f[5] = $flagOrNone(reduce, "nllLoss", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "nllLoss", "reduction");
-  return $one(806);
+  return $one(808);
 }
 
 /** Sorted values along a dim and where they came from; NaN is largest. */
@@ -13195,7 +13252,7 @@ export function sort(self?: any, dim?: any, descending?: any, stable?: any): any
   $f[1] = $int(dim, "sort", "dim");
   $f[2] = $flag(descending, "sort", "descending");
   $f[3] = $flag(stable, "sort", "stable");
-  return $named(807, ["values","indices"] as const);
+  return $named(809, ["values","indices"] as const);
 }
 
 /** The indices that sort a dim. */
@@ -13219,7 +13276,7 @@ export function argsort(self?: any, dim?: any, descending?: any, stable?: any): 
   $f[1] = $int(dim, "argsort", "dim");
   $f[2] = $flag(descending, "argsort", "descending");
   $f[3] = $flag(stable, "argsort", "stable");
-  return $one(808);
+  return $one(810);
 }
 
 /** Sorted along the first dim. */
@@ -13227,7 +13284,7 @@ export function msort(self: Tensor): Tensor;
 export function msort(self?: any): any {
   if (arguments.length > 1) $checkCount("msort", arguments.length, 1);
   $f[0] = $id(self, "msort", "self");
-  return $one(809);
+  return $one(811);
 }
 
 /** The k largest or smallest elements of a dim, in order. */
@@ -13254,7 +13311,7 @@ export function topk(self?: any, k?: any, dim?: any, largest?: any, sorted?: any
   $f[2] = $int(dim, "topk", "dim");
   $f[3] = $flag(largest, "topk", "largest");
   $f[4] = $flag(sorted, "topk", "sorted");
-  return $named(810, ["values","indices"] as const);
+  return $named(812, ["values","indices"] as const);
 }
 
 /** The k-th smallest element of a dim; k counts from 1. */
@@ -13277,7 +13334,7 @@ export function kthvalue(self?: any, k?: any, dim?: any, keepdim?: any): any {
   $f[1] = $int(k, "kthvalue", "k");
   $f[2] = $int(dim, "kthvalue", "dim");
   $f[3] = $flag(keepdim, "kthvalue", "keepdim");
-  return $named(811, ["values","indices"] as const);
+  return $named(813, ["values","indices"] as const);
 }
 
 /** Lower median of all elements. */
@@ -13285,7 +13342,7 @@ export function _median(self: Tensor): Tensor;
 export function _median(self?: any): any {
   if (arguments.length > 1) $checkCount("_median", arguments.length, 1);
   $f[0] = $id(self, "_median", "self");
-  return $one(812);
+  return $one(814);
 }
 
 /** Lower median along a dim. */
@@ -13305,7 +13362,7 @@ export function _medianDim(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "_medianDim", "self");
   $f[1] = $int(dim, "_medianDim", "dim");
   $f[2] = $flag(keepdim, "_medianDim", "keepdim");
-  return $named(813, ["values","indices"] as const);
+  return $named(815, ["values","indices"] as const);
 }
 
 /** Lower median of all elements that are not NaN. */
@@ -13313,7 +13370,7 @@ export function _nanmedian(self: Tensor): Tensor;
 export function _nanmedian(self?: any): any {
   if (arguments.length > 1) $checkCount("_nanmedian", arguments.length, 1);
   $f[0] = $id(self, "_nanmedian", "self");
-  return $one(814);
+  return $one(816);
 }
 
 /** Lower median along a dim, NaN left out. */
@@ -13333,7 +13390,7 @@ export function _nanmedianDim(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "_nanmedianDim", "self");
   $f[1] = $int(dim, "_nanmedianDim", "dim");
   $f[2] = $flag(keepdim, "_nanmedianDim", "keepdim");
-  return $named(815, ["values","indices"] as const);
+  return $named(817, ["values","indices"] as const);
 }
 
 /** The most frequent element of a dim, the smallest of equals. */
@@ -13353,7 +13410,7 @@ export function mode(self?: any, dim?: any, keepdim?: any): any {
   $f[0] = $id(self, "mode", "self");
   $f[1] = $int(dim, "mode", "dim");
   $f[2] = $flag(keepdim, "mode", "keepdim");
-  return $named(816, ["values","indices"] as const);
+  return $named(818, ["values","indices"] as const);
 }
 
 /** The q-th quantiles of a dim, or of all elements. */
@@ -13380,7 +13437,7 @@ export function quantile(self?: any, q?: any, dim?: any, keepdim?: any, _options
   $intOrNone(4, dim, "quantile", "dim");
   $f[6] = $flag(keepdim, "quantile", "keepdim");
   $f[7] = $choice(interpolation, ["linear","lower","higher","midpoint","nearest"], "quantile", "interpolation");
-  return $one(817);
+  return $one(819);
 }
 
 /** quantile() with NaN left out. */
@@ -13407,7 +13464,7 @@ export function nanquantile(self?: any, q?: any, dim?: any, keepdim?: any, _opti
   $intOrNone(4, dim, "nanquantile", "dim");
   $f[6] = $flag(keepdim, "nanquantile", "keepdim");
   $f[7] = $choice(interpolation, ["linear","lower","higher","midpoint","nearest"], "nanquantile", "interpolation");
-  return $one(818);
+  return $one(820);
 }
 
 /** Limits values to [min, max]; max where min > max. */
@@ -13425,7 +13482,7 @@ export function clamp(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clamp", "self");
   $operandOrNone(1, min, "clamp", "min");
   $operandOrNone(4, max, "clamp", "max");
-  return $one(819);
+  return $one(821);
 }
 
 /** clamp() in place. */
@@ -13443,7 +13500,7 @@ export function clamp_(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clamp_", "self");
   $operandOrNone(1, min, "clamp_", "min");
   $operandOrNone(4, max, "clamp_", "max");
-  $none(820);
+  $none(822);
   return self;
 }
 
@@ -13462,7 +13519,7 @@ export function clip(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clip", "self");
   $operandOrNone(1, min, "clip", "min");
   $operandOrNone(4, max, "clip", "max");
-  return $one(821);
+  return $one(823);
 }
 
 /** clamp_() by another name. */
@@ -13480,7 +13537,7 @@ export function clip_(self?: any, min?: any, max?: any): any {
   $f[0] = $id(self, "clip_", "self");
   $operandOrNone(1, min, "clip_", "min");
   $operandOrNone(4, max, "clip_", "max");
-  $none(822);
+  $none(824);
   return self;
 }
 
@@ -13497,7 +13554,7 @@ export function clampMin(self?: any, min?: any): any {
   if (min === undefined) $missing("clampMin", "min");
   $f[0] = $id(self, "clampMin", "self");
   $operand(1, min, "clampMin", "min");
-  return $one(823);
+  return $one(825);
 }
 
 /** clamp_min() in place. */
@@ -13513,7 +13570,7 @@ export function clampMin_(self?: any, min?: any): any {
   if (min === undefined) $missing("clampMin_", "min");
   $f[0] = $id(self, "clampMin_", "self");
   $operand(1, min, "clampMin_", "min");
-  $none(824);
+  $none(826);
   return self;
 }
 
@@ -13530,7 +13587,7 @@ export function clampMax(self?: any, max?: any): any {
   if (max === undefined) $missing("clampMax", "max");
   $f[0] = $id(self, "clampMax", "self");
   $operand(1, max, "clampMax", "max");
-  return $one(825);
+  return $one(827);
 }
 
 /** clamp_max() in place. */
@@ -13546,7 +13603,7 @@ export function clampMax_(self?: any, max?: any): any {
   if (max === undefined) $missing("clampMax_", "max");
   $f[0] = $id(self, "clampMax_", "self");
   $operand(1, max, "clampMax_", "max");
-  $none(826);
+  $none(828);
   return self;
 }
 
@@ -13580,7 +13637,7 @@ export function embedding(input?: any, weight?: any, paddingIdx?: any, maxNorm?:
   $f[6] = $float(normType, "embedding", "normType");
   $f[7] = $flag(scaleGradByFreq, "embedding", "scaleGradByFreq");
   $f[8] = $flag(sparse, "embedding", "sparse");
-  return $one(827);
+  return $one(829);
 }
 
 /** Means, sums or maxima of bags of rows of `weight`. */
@@ -13627,7 +13684,7 @@ export function embeddingBag(input?: any, weight?: any, offsets?: any, maxNorm?:
   $f[9] = $idOrNone(perSampleWeights, "embeddingBag", "perSampleWeights");
   $f[10] = $flag(includeLastOffset, "embeddingBag", "includeLastOffset");
   $intOrNone(11, paddingIdx, "embeddingBag", "paddingIdx");
-  return $one(828);
+  return $one(830);
 }
 
 /** 1 at each index, 0 elsewhere, [..., num_classes]. */
@@ -13643,7 +13700,7 @@ export function oneHot(input?: any, numClasses?: any): any {
   if (numClasses === undefined) numClasses = -1;
   $f[0] = $id(input, "oneHot", "input");
   $f[1] = $int(numClasses, "oneHot", "numClasses");
-  return $one(829);
+  return $one(831);
 }
 
 /** Where values would be put into a sorted sequence. */
@@ -13675,7 +13732,7 @@ export function searchsorted(sortedSequence?: any, input?: any, _options?: unkno
   $f[5] = $flag(right, "searchsorted", "right");
   $f[6] = $choice(side, ["unset","left","right"], "searchsorted", "side");
   $f[7] = $idOrNone(sorter, "searchsorted", "sorter");
-  return $one(830);
+  return $one(832);
 }
 
 /** The bucket between sorted boundaries that each value lies in. */
@@ -13699,7 +13756,7 @@ export function bucketize(input?: any, boundaries?: any, _options?: unknown): an
   $f[3] = $id(boundaries, "bucketize", "boundaries");
   $f[4] = $flag(outInt32, "bucketize", "outInt32");
   $f[5] = $flag(right, "bucketize", "right");
-  return $one(831);
+  return $one(833);
 }
 
 /** Whether each element is among the test elements. */
@@ -13725,7 +13782,7 @@ export function isin(elements?: any, testElements?: any, _options?: unknown): an
   $operand(3, testElements, "isin", "testElements");
   $f[6] = $flag(assumeUnique, "isin", "assumeUnique");
   $f[7] = $flag(invert, "isin", "invert");
-  return $one(832);
+  return $one(834);
 }
 
 /** Distinct elements or slices; see torch.unique. */
@@ -13743,7 +13800,7 @@ export function _unique(self?: any, dim?: any, consecutive?: any): any {
   $f[0] = $id(self, "_unique", "self");
   $intOrNone(1, dim, "_unique", "dim");
   $f[3] = $flag(consecutive, "_unique", "consecutive");
-  return $named(833, ["values","inverse","counts"] as const);
+  return $named(835, ["values","inverse","counts"] as const);
 }
 
 /** How often each integer from 0 on occurs. */
@@ -13762,7 +13819,7 @@ export function bincount(self?: any, weights?: any, minlength?: any): any {
   $f[0] = $id(self, "bincount", "self");
   $f[1] = $idOrNone(weights, "bincount", "weights");
   $f[2] = $int(minlength, "bincount", "minlength");
-  return $one(834);
+  return $one(836);
 }
 
 /** Counts in equal bins of [min, max], or of the data's range. */
@@ -13786,7 +13843,7 @@ export function histc(self?: any, bins?: any, min?: any, max?: any): any {
   $f[1] = $int(bins, "histc", "bins");
   $scalar(2, min, "histc", "min");
   $scalar(5, max, "histc", "max");
-  return $one(835);
+  return $one(837);
 }
 
 /** Counts in equal bins, or between given edges. */
@@ -13813,7 +13870,7 @@ export function histogram(self?: any, bins?: any, _options?: unknown): any {
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "histogram", "weight");
   $f[$p + 1] = $flag(density, "histogram", "density");
-  return $named(836, ["hist","binEdges"] as const);
+  return $named(838, ["hist","binEdges"] as const);
 }
 
 /** See torch.histogramdd. */
@@ -13838,7 +13895,7 @@ export function _histogramddCounts(self?: any, bins?: any, range?: any, weight?:
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "_histogramddCounts", "weight");
   $f[$p + 1] = $flag(density, "_histogramddCounts", "density");
-  return $many(837) as Tensor[];
+  return $many(839) as Tensor[];
 }
 
 /** See torch.histogramdd. */
@@ -13860,7 +13917,7 @@ export function _histogramddEdges(self?: any, bins?: any, weight?: any, density?
   $need($p, 64);
   $f[$p] = $idOrNone(weight, "_histogramddEdges", "weight");
   $f[$p + 1] = $flag(density, "_histogramddEdges", "density");
-  return $many(838) as Tensor[];
+  return $many(840) as Tensor[];
 }
 
 /** Vector product along a dim of size 3. */
@@ -13879,7 +13936,7 @@ export function linalgCross(self?: any, other?: any, _options?: unknown): any {
   $f[0] = $id(self, "linalgCross", "self");
   $f[1] = $id(other, "linalgCross", "other");
   $f[2] = $int(dim, "linalgCross", "dim");
-  return $one(839);
+  return $one(841);
 }
 
 /** Vector product along a dim of size 3; by default the first such dim. */
@@ -13897,7 +13954,7 @@ export function cross(self?: any, other?: any, dim?: any): any {
   $f[0] = $id(self, "cross", "self");
   $f[1] = $id(other, "cross", "other");
   $intOrNone(2, dim, "cross", "dim");
-  return $one(840);
+  return $one(842);
 }
 
 /** Finite differences; see torch.gradient. */
@@ -13922,7 +13979,7 @@ export function _gradient(self?: any, spacing?: any, coordinates?: any, dim?: an
   $p = $ints($p, dim, "_gradient", "dim", 1);
   $need($p, 64);
   $f[$p] = $int(edgeOrder, "_gradient", "edgeOrder");
-  return $many(841) as Tensor[];
+  return $many(843) as Tensor[];
 }
 
 /** Distances where the target is 1, max(0, margin - distance) where it is -1. */
@@ -13951,7 +14008,7 @@ export function hingeEmbeddingLoss(input?: any, target?: any, margin?: any, size
   $f[3] = $flagOrNone(sizeAverage, "hingeEmbeddingLoss", "sizeAverage");
   $f[4] = $flagOrNone(reduce, "hingeEmbeddingLoss", "reduce");
   $f[5] = $choice(reduction, ["none","mean","sum"], "hingeEmbeddingLoss", "reduction");
-  return $one(842);
+  return $one(844);
 }
 
 /** max(0, -target (input1 - input2) + margin). */
@@ -13984,7 +14041,7 @@ export function marginRankingLoss(input1?: any, input2?: any, target?: any, marg
   $f[4] = $flagOrNone(sizeAverage, "marginRankingLoss", "sizeAverage");
   $f[5] = $flagOrNone(reduce, "marginRankingLoss", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "marginRankingLoss", "reduction");
-  return $one(843);
+  return $one(845);
 }
 
 /** 1 - cosine where the target is 1, max(0, cosine - margin) where it is -1. */
@@ -14017,7 +14074,7 @@ export function cosineEmbeddingLoss(input1?: any, input2?: any, target?: any, ma
   $f[4] = $flagOrNone(sizeAverage, "cosineEmbeddingLoss", "sizeAverage");
   $f[5] = $flagOrNone(reduce, "cosineEmbeddingLoss", "reduce");
   $f[6] = $choice(reduction, ["none","mean","sum"], "cosineEmbeddingLoss", "reduction");
-  return $one(844);
+  return $one(846);
 }
 
 /** Mean over the other classes of max(0, margin - x[target] + x[c])^p. */
@@ -14053,7 +14110,7 @@ export function multiMarginLoss(input?: any, target?: any, p?: any, margin?: any
   $f[9] = $flagOrNone(sizeAverage, "multiMarginLoss", "sizeAverage");
   $f[10] = $flagOrNone(reduce, "multiMarginLoss", "reduce");
   $f[11] = $choice(reduction, ["none","mean","sum"], "multiMarginLoss", "reduction");
-  return $one(845);
+  return $one(847);
 }
 
 /** Margins between the classes listed before the first -1 and all others. */
@@ -14078,7 +14135,7 @@ export function multilabelMarginLoss(input?: any, target?: any, sizeAverage?: an
   $f[2] = $flagOrNone(sizeAverage, "multilabelMarginLoss", "sizeAverage");
   $f[3] = $flagOrNone(reduce, "multilabelMarginLoss", "reduce");
   $f[4] = $choice(reduction, ["none","mean","sum"], "multilabelMarginLoss", "reduction");
-  return $one(846);
+  return $one(848);
 }
 
 /** max(0, distance to the positive - distance to the negative + margin). */
@@ -14123,7 +14180,7 @@ export function tripletMarginLoss(anchor?: any, positive?: any, negative?: any, 
   $f[7] = $flagOrNone(sizeAverage, "tripletMarginLoss", "sizeAverage");
   $f[8] = $flagOrNone(reduce, "tripletMarginLoss", "reduce");
   $f[9] = $choice(reduction, ["none","mean","sum"], "tripletMarginLoss", "reduction");
-  return $one(847);
+  return $one(849);
 }
 
 /** Norm of x1 - x2 + eps over the last dim. */
@@ -14151,7 +14208,7 @@ export function pairwiseDistance(x1?: any, x2?: any, p?: any, eps?: any, keepdim
   $f[2] = $float(p, "pairwiseDistance", "p");
   $f[3] = $float(eps, "pairwiseDistance", "eps");
   $f[4] = $flag(keepdim, "pairwiseDistance", "keepdim");
-  return $one(848);
+  return $one(850);
 }
 
 /** Cosine of the angle between vectors along a dim. */
@@ -14175,7 +14232,7 @@ export function cosineSimilarity(x1?: any, x2?: any, dim?: any, eps?: any): any 
   $f[1] = $id(x2, "cosineSimilarity", "x2");
   $f[2] = $int(dim, "cosineSimilarity", "dim");
   $f[3] = $float(eps, "cosineSimilarity", "eps");
-  return $one(849);
+  return $one(851);
 }
 
 /** Distances of order p between all rows [..., P, M] and [..., R, M]. */
@@ -14199,7 +14256,7 @@ export function cdist(x1?: any, x2?: any, p?: any, computeMode?: any): any {
   $f[1] = $id(x2, "cdist", "x2");
   $f[2] = $float(p, "cdist", "p");
   $f[3] = $choice(computeMode, ["use_mm_for_euclid_dist_if_necessary","use_mm_for_euclid_dist","donot_use_mm_for_euclid_dist"], "cdist", "computeMode");
-  return $one(850);
+  return $one(852);
 }
 
 /** Distances of order p between all rows i < j of [N, M]. */
@@ -14215,7 +14272,7 @@ export function pdist(input?: any, p?: any): any {
   if (p === undefined) p = 2;
   $f[0] = $id(input, "pdist", "input");
   $f[1] = $float(p, "pdist", "p");
-  return $one(851);
+  return $one(853);
 }
 
 /** softmax(query key^T scale + mask) value, over [..., L, E] and [..., S, E]. */
@@ -14252,7 +14309,7 @@ export function scaledDotProductAttention(query?: any, key?: any, value?: any, a
   $f[5] = $flag(isCausal, "scaledDotProductAttention", "isCausal");
   $floatOrNone(6, scale, "scaledDotProductAttention", "scale");
   $f[8] = $flag(enableGqa, "scaledDotProductAttention", "enableGqa");
-  return $one(852);
+  return $one(854);
 }
 
 /** Bilinear resizing that averages over what it skips. */
@@ -14282,7 +14339,7 @@ export function _upsampleBilinear2dAa(input?: any, outputSize?: any, alignCorner
   $need($p, 64);
   $floatOrNone($p, scalesH, "_upsampleBilinear2dAa", "scalesH");
   $floatOrNone($p + 2, scalesW, "_upsampleBilinear2dAa", "scalesW");
-  return $one(853);
+  return $one(855);
 }
 
 /** Resizes the dims after the second. */
@@ -14307,7 +14364,7 @@ export function _resample(input?: any, outputSize?: any, scales?: any, mode?: an
   $need($p, 64);
   $f[$p] = $choice(mode, ["nearest","nearest_exact","linear","cubic","area","linear_aa","cubic_aa"], "_resample", "mode");
   $f[$p + 1] = $flag(alignCorners, "_resample", "alignCorners");
-  return $one(854);
+  return $one(856);
 }
 
 /** CTC loss of log probabilities [T, N, C]. */
@@ -14338,7 +14395,7 @@ export function _ctcLoss(logProbs?: any, targets?: any, inputLengths?: any, targ
   $f[4] = $int(blank, "_ctcLoss", "blank");
   $f[5] = $choice(reduction, ["none","mean","sum"], "_ctcLoss", "reduction");
   $f[6] = $flag(zeroInfinity, "_ctcLoss", "zeroInfinity");
-  return $one(855);
+  return $one(857);
 }
 
 /** Values of an image at positions given in [-1, 1]. */
@@ -14364,7 +14421,7 @@ export function gridSample(input?: any, grid?: any, mode?: any, paddingMode?: an
   $f[2] = $choice(mode, ["bilinear","nearest","bicubic"], "gridSample", "mode");
   $f[3] = $choice(paddingMode, ["zeros","border","reflection"], "gridSample", "paddingMode");
   $f[4] = $flagOrNone(alignCorners, "gridSample", "alignCorners");
-  return $one(856);
+  return $one(858);
 }
 
 /** grid_sample of [N, C, H, W] with numbered modes. */
@@ -14388,7 +14445,7 @@ export function gridSampler2d(input?: any, grid?: any, interpolationMode?: any, 
   $f[2] = $int(interpolationMode, "gridSampler2d", "interpolationMode");
   $f[3] = $int(paddingMode, "gridSampler2d", "paddingMode");
   $f[4] = $flag(alignCorners, "gridSampler2d", "alignCorners");
-  return $one(857);
+  return $one(859);
 }
 
 /** grid_sample of [N, C, D, H, W] with numbered modes. */
@@ -14412,35 +14469,35 @@ export function gridSampler3d(input?: any, grid?: any, interpolationMode?: any, 
   $f[2] = $int(interpolationMode, "gridSampler3d", "interpolationMode");
   $f[3] = $int(paddingMode, "gridSampler3d", "paddingMode");
   $f[4] = $flag(alignCorners, "gridSampler3d", "alignCorners");
-  return $one(858);
+  return $one(860);
 }
 
 /** 0 when CUDA can be used, else why not. */
 export function _cudaStatus(): number;
 export function _cudaStatus(): any {
   if (arguments.length > 0) $checkCount("_cudaStatus", arguments.length, 0);
-  return $value(859) as number;
+  return $value(861) as number;
 }
 
 /** The sentence that says why CUDA cannot be used. */
 export function _cudaWhy(): Tensor;
 export function _cudaWhy(): any {
   if (arguments.length > 0) $checkCount("_cudaWhy", arguments.length, 0);
-  return $one(860);
+  return $one(862);
 }
 
 /** Number of CUDA devices. */
 export function _cudaDeviceCount(): number;
 export function _cudaDeviceCount(): any {
   if (arguments.length > 0) $checkCount("_cudaDeviceCount", arguments.length, 0);
-  return $value(861) as number;
+  return $value(863) as number;
 }
 
 /** The current device. */
 export function _cudaCurrentDevice(): number;
 export function _cudaCurrentDevice(): any {
   if (arguments.length > 0) $checkCount("_cudaCurrentDevice", arguments.length, 0);
-  return $value(862) as number;
+  return $value(864) as number;
 }
 
 /** Changes the current device. */
@@ -14454,7 +14511,7 @@ export function _cudaSetDevice(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaSetDevice", arguments.length, 1);
   $f[0] = $int(device, "_cudaSetDevice", "device");
-  $none(863);
+  $none(865);
 }
 
 /** What the device is, as JSON. */
@@ -14468,7 +14525,7 @@ export function _cudaProperties(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaProperties", arguments.length, 1);
   $f[0] = $int(device, "_cudaProperties", "device");
-  return $one(864);
+  return $one(866);
 }
 
 /** Whether kernels of one device can read the memory of another. */
@@ -14485,7 +14542,7 @@ export function _cudaCanAccessPeer(device?: any, peer?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaCanAccessPeer", arguments.length, 2);
   $f[0] = $int(device, "_cudaCanAccessPeer", "device");
   $f[1] = $int(peer, "_cudaCanAccessPeer", "peer");
-  return $value(865) as boolean;
+  return $value(867) as boolean;
 }
 
 /** Waits for all work of a device. */
@@ -14499,7 +14556,7 @@ export function _cudaSynchronize(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaSynchronize", arguments.length, 1);
   $f[0] = $int(device, "_cudaSynchronize", "device");
-  $none(866);
+  $none(868);
 }
 
 /** A stream. */
@@ -14516,7 +14573,7 @@ export function _cudaStream(device?: any, priority?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaStream", arguments.length, 2);
   $f[0] = $int(device, "_cudaStream", "device");
   $f[1] = $int(priority, "_cudaStream", "priority");
-  return $value(867) as number;
+  return $value(869) as number;
 }
 
 /** The stream that work goes to. */
@@ -14530,7 +14587,7 @@ export function _cudaCurrentStream(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaCurrentStream", arguments.length, 1);
   $f[0] = $int(device, "_cudaCurrentStream", "device");
-  return $value(868) as number;
+  return $value(870) as number;
 }
 
 /** Changes the stream that work goes to. */
@@ -14547,7 +14604,7 @@ export function _cudaSetStream(device?: any, stream?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaSetStream", arguments.length, 2);
   $f[0] = $int(device, "_cudaSetStream", "device");
   $f[1] = $int(stream, "_cudaSetStream", "stream");
-  $none(869);
+  $none(871);
 }
 
 /** Whether a stream has no work left. */
@@ -14564,7 +14621,7 @@ export function _cudaStreamDone(device?: any, stream?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaStreamDone", arguments.length, 2);
   $f[0] = $int(device, "_cudaStreamDone", "device");
   $f[1] = $int(stream, "_cudaStreamDone", "stream");
-  return $value(870) as boolean;
+  return $value(872) as boolean;
 }
 
 /** Waits for a stream. */
@@ -14581,7 +14638,7 @@ export function _cudaStreamSynchronize(device?: any, stream?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaStreamSynchronize", arguments.length, 2);
   $f[0] = $int(device, "_cudaStreamSynchronize", "device");
   $f[1] = $int(stream, "_cudaStreamSynchronize", "stream");
-  $none(871);
+  $none(873);
 }
 
 /** An event. */
@@ -14595,7 +14652,7 @@ export function _cudaEventCreate(timing?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaEventCreate", arguments.length, 1);
   $f[0] = $flag(timing, "_cudaEventCreate", "timing");
-  return $value(872) as number;
+  return $value(874) as number;
 }
 
 /** Frees an event. */
@@ -14609,7 +14666,7 @@ export function _cudaEventDestroy(event?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaEventDestroy", arguments.length, 1);
   $f[0] = $int(event, "_cudaEventDestroy", "event");
-  $none(873);
+  $none(875);
 }
 
 /** Puts an event behind the work of a stream. */
@@ -14629,7 +14686,7 @@ export function _cudaEventRecord(event?: any, device?: any, stream?: any): any {
   $f[0] = $int(event, "_cudaEventRecord", "event");
   $f[1] = $int(device, "_cudaEventRecord", "device");
   $f[2] = $int(stream, "_cudaEventRecord", "stream");
-  $none(874);
+  $none(876);
 }
 
 /** Lets a stream wait for an event. */
@@ -14649,7 +14706,7 @@ export function _cudaEventWait(event?: any, device?: any, stream?: any): any {
   $f[0] = $int(event, "_cudaEventWait", "event");
   $f[1] = $int(device, "_cudaEventWait", "device");
   $f[2] = $int(stream, "_cudaEventWait", "stream");
-  $none(875);
+  $none(877);
 }
 
 /** Whether an event has passed. */
@@ -14663,7 +14720,7 @@ export function _cudaEventDone(event?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaEventDone", arguments.length, 1);
   $f[0] = $int(event, "_cudaEventDone", "event");
-  return $value(876) as boolean;
+  return $value(878) as boolean;
 }
 
 /** Waits for an event. */
@@ -14677,7 +14734,7 @@ export function _cudaEventSynchronize(event?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaEventSynchronize", arguments.length, 1);
   $f[0] = $int(event, "_cudaEventSynchronize", "event");
-  $none(877);
+  $none(879);
 }
 
 /** Milliseconds between two events. */
@@ -14694,7 +14751,7 @@ export function _cudaEventElapsed(from?: any, to?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaEventElapsed", arguments.length, 2);
   $f[0] = $int(from, "_cudaEventElapsed", "from");
   $f[1] = $int(to, "_cudaEventElapsed", "to");
-  return $value(878) as number;
+  return $value(880) as number;
 }
 
 /** Reads a switch. */
@@ -14708,7 +14765,7 @@ export function _cudaGetSwitch(name?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaGetSwitch", arguments.length, 1);
   $text(0, name, "_cudaGetSwitch", "name");
-  return $value(879) as number;
+  return $value(881) as number;
 }
 
 /** Sets a switch. */
@@ -14726,7 +14783,7 @@ export function _cudaSetSwitch(name?: any, value?: any): any {
   let $p = $text(0, name, "_cudaSetSwitch", "name");
   $need($p, 64);
   $f[$p] = $int(value, "_cudaSetSwitch", "value");
-  $none(880);
+  $none(882);
 }
 
 /** Free and total bytes of a device. */
@@ -14740,7 +14797,7 @@ export function _cudaMemoryInfo(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaMemoryInfo", arguments.length, 1);
   $f[0] = $int(device, "_cudaMemoryInfo", "device");
-  return $numbers(881);
+  return $numbers(883);
 }
 
 /** The allocator's counters, as JSON. */
@@ -14754,14 +14811,14 @@ export function _cudaMemoryStats(device?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaMemoryStats", arguments.length, 1);
   $f[0] = $int(device, "_cudaMemoryStats", "device");
-  return $one(882);
+  return $one(884);
 }
 
 /** Segments and blocks of all devices, as JSON. */
 export function _cudaMemorySnapshot(): Tensor;
 export function _cudaMemorySnapshot(): any {
   if (arguments.length > 0) $checkCount("_cudaMemorySnapshot", arguments.length, 0);
-  return $one(883);
+  return $one(885);
 }
 
 /** Starts peaks, or sums, over. */
@@ -14778,7 +14835,7 @@ export function _cudaResetMemoryStats(device?: any, peaks?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaResetMemoryStats", arguments.length, 2);
   $f[0] = $int(device, "_cudaResetMemoryStats", "device");
   $f[1] = $flag(peaks, "_cudaResetMemoryStats", "peaks");
-  $none(884);
+  $none(886);
 }
 
 /** Limits the memory of a device. */
@@ -14795,7 +14852,7 @@ export function _cudaSetMemoryFraction(device?: any, fraction?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaSetMemoryFraction", arguments.length, 2);
   $f[0] = $int(device, "_cudaSetMemoryFraction", "device");
   $f[1] = $float(fraction, "_cudaSetMemoryFraction", "fraction");
-  $none(885);
+  $none(887);
 }
 
 /** Settings in the grammar of PYTORCH_ALLOC_CONF. */
@@ -14809,14 +14866,14 @@ export function _cudaSetAllocatorOptions(options?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaSetAllocatorOptions", arguments.length, 1);
   $text(0, options, "_cudaSetAllocatorOptions", "options");
-  $none(886);
+  $none(888);
 }
 
 /** native, cudaMallocAsync or pluggable. */
 export function _cudaAllocatorBackend(): Tensor;
 export function _cudaAllocatorBackend(): any {
   if (arguments.length > 0) $checkCount("_cudaAllocatorBackend", arguments.length, 0);
-  return $one(887);
+  return $one(889);
 }
 
 /** Functions of a library take the allocator's place. */
@@ -14836,14 +14893,14 @@ export function _cudaUseAllocator(path?: any, allocate?: any, release?: any): an
   let $p = $ints(0, path, "_cudaUseAllocator", "path", 1);
   $p = $text($p, allocate, "_cudaUseAllocator", "allocate");
   $text($p, release, "_cudaUseAllocator", "release");
-  $none(888);
+  $none(890);
 }
 
 /** Gives cached memory back to the driver. */
 export function _cudaEmptyCache(): void;
 export function _cudaEmptyCache(): any {
   if (arguments.length > 0) $checkCount("_cudaEmptyCache", arguments.length, 0);
-  $none(889);
+  $none(891);
 }
 
 /** A private pool. */
@@ -14863,7 +14920,7 @@ export function _cudaPoolCreate(path?: any, allocate?: any, release?: any): any 
   let $p = $ints(0, path, "_cudaPoolCreate", "path", 1);
   $p = $text($p, allocate, "_cudaPoolCreate", "allocate");
   $text($p, release, "_cudaPoolCreate", "release");
-  return $value(890) as number;
+  return $value(892) as number;
 }
 
 /** Drops a private pool. */
@@ -14877,7 +14934,7 @@ export function _cudaPoolDestroy(pool?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaPoolDestroy", arguments.length, 1);
   $f[0] = $int(pool, "_cudaPoolDestroy", "pool");
-  $none(891);
+  $none(893);
 }
 
 /** Requests of this thread go to a pool. */
@@ -14894,7 +14951,7 @@ export function _cudaPoolBegin(pool?: any, device?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaPoolBegin", arguments.length, 2);
   $f[0] = $int(pool, "_cudaPoolBegin", "pool");
   $f[1] = $int(device, "_cudaPoolBegin", "device");
-  $none(892);
+  $none(894);
 }
 
 /** Requests no longer go to the pool. */
@@ -14911,7 +14968,7 @@ export function _cudaPoolEnd(pool?: any, device?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaPoolEnd", arguments.length, 2);
   $f[0] = $int(pool, "_cudaPoolEnd", "pool");
   $f[1] = $int(device, "_cudaPoolEnd", "device");
-  $none(893);
+  $none(895);
 }
 
 /** The tensor's memory is also used by a stream. */
@@ -14926,7 +14983,7 @@ export function _cudaRecordStream(self?: any, stream?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaRecordStream", arguments.length, 2);
   $f[0] = $id(self, "_cudaRecordStream", "self");
   $f[1] = $int(stream, "_cudaRecordStream", "stream");
-  $none(894);
+  $none(896);
 }
 
 /** A copy in memory that GPUs can read by themselves; itself when it is there. */
@@ -14934,7 +14991,7 @@ export function pinMemory(self: Tensor): Tensor;
 export function pinMemory(self?: any): any {
   if (arguments.length > 1) $checkCount("pinMemory", arguments.length, 1);
   $f[0] = $id(self, "pinMemory", "self");
-  return $one(895);
+  return $one(897);
 }
 
 /** Whether the tensor lies in pinned memory. */
@@ -14942,7 +14999,7 @@ export function isPinned(self: Tensor): boolean;
 export function isPinned(self?: any): any {
   if (arguments.length > 1) $checkCount("isPinned", arguments.length, 1);
   $f[0] = $id(self, "isPinned", "self");
-  return $value(896) as boolean;
+  return $value(898) as boolean;
 }
 
 /** Starts to capture the current stream. */
@@ -14956,7 +15013,7 @@ export function _cudaGraphBegin(sharePoolOf?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaGraphBegin", arguments.length, 1);
   $f[0] = $int(sharePoolOf, "_cudaGraphBegin", "sharePoolOf");
-  return $value(897) as number;
+  return $value(899) as number;
 }
 
 /** Ends a capture, and keeps or drops it. */
@@ -14973,7 +15030,7 @@ export function _cudaGraphEnd(graph?: any, keep?: any): any {
   else if (arguments.length > 2) $checkCount("_cudaGraphEnd", arguments.length, 2);
   $f[0] = $int(graph, "_cudaGraphEnd", "graph");
   $f[1] = $flag(keep, "_cudaGraphEnd", "keep");
-  $none(898);
+  $none(900);
 }
 
 /** Runs a graph. */
@@ -14987,7 +15044,7 @@ export function _cudaGraphReplay(graph?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaGraphReplay", arguments.length, 1);
   $f[0] = $int(graph, "_cudaGraphReplay", "graph");
-  $none(899);
+  $none(901);
 }
 
 /** Frees a graph. */
@@ -15001,14 +15058,14 @@ export function _cudaGraphDestroy(graph?: any): any {
   }
   else if (arguments.length > 1) $checkCount("_cudaGraphDestroy", arguments.length, 1);
   $f[0] = $int(graph, "_cudaGraphDestroy", "graph");
-  $none(900);
+  $none(902);
 }
 
 /** Whether this thread captures a graph. */
 export function _cudaGraphCapturing(): boolean;
 export function _cudaGraphCapturing(): any {
   if (arguments.length > 0) $checkCount("_cudaGraphCapturing", arguments.length, 0);
-  return $value(901) as boolean;
+  return $value(903) as boolean;
 }
 
 /** Replays a captured function, with its backward. */
@@ -15043,7 +15100,7 @@ export function _cudaGraphedCall(forward?: any, backward?: any, inputs?: any, st
   $p = $ints($p, requiresGrad, "_cudaGraphedCall", "requiresGrad", 1);
   $p = $tensors($p, gradOutputs, "_cudaGraphedCall", "gradOutputs");
   $tensorsOrNone($p, gradInputs, "_cudaGraphedCall", "gradInputs");
-  return $many(902) as Tensor[];
+  return $many(904) as Tensor[];
 }
 
 /** The operators that are methods of Tensor. */
@@ -15125,6 +15182,12 @@ export interface TensorMethods {
   round(options?: { decimals?: number | undefined }): Tensor;
   /** fractional part */
   frac(): Tensor;
+  /** what an integer of [quant_min, quant_max] can hold: (q - zero_point) scale */
+  fakeQuantizePerTensorAffine(scale?: number, zeroPoint?: number, quantMin?: number, quantMax?: number): Tensor;
+  fakeQuantizePerTensorAffine(options?: { scale?: number | undefined; zeroPoint?: number | undefined; quantMin?: number | undefined; quantMax?: number | undefined }): Tensor;
+  fakeQuantizePerTensorAffine(scale: number | undefined, options?: { zeroPoint?: number | undefined; quantMin?: number | undefined; quantMax?: number | undefined }): Tensor;
+  fakeQuantizePerTensorAffine(scale: number | undefined, zeroPoint: number | undefined, options?: { quantMin?: number | undefined; quantMax?: number | undefined }): Tensor;
+  fakeQuantizePerTensorAffine(scale: number | undefined, zeroPoint: number | undefined, quantMin: number | undefined, options?: { quantMax?: number | undefined }): Tensor;
   /** x where positive, else 0 */
   relu(): Tensor;
   /** x clamped to [0, 6] */
@@ -15386,6 +15449,12 @@ export interface TensorMethods {
   round_(options?: { decimals?: number | undefined }): this;
   /** fractional part */
   frac_(): this;
+  /** what an integer of [quant_min, quant_max] can hold: (q - zero_point) scale */
+  fakeQuantizePerTensorAffine_(scale?: number, zeroPoint?: number, quantMin?: number, quantMax?: number): this;
+  fakeQuantizePerTensorAffine_(options?: { scale?: number | undefined; zeroPoint?: number | undefined; quantMin?: number | undefined; quantMax?: number | undefined }): this;
+  fakeQuantizePerTensorAffine_(scale: number | undefined, options?: { zeroPoint?: number | undefined; quantMin?: number | undefined; quantMax?: number | undefined }): this;
+  fakeQuantizePerTensorAffine_(scale: number | undefined, zeroPoint: number | undefined, options?: { quantMin?: number | undefined; quantMax?: number | undefined }): this;
+  fakeQuantizePerTensorAffine_(scale: number | undefined, zeroPoint: number | undefined, quantMin: number | undefined, options?: { quantMax?: number | undefined }): this;
   /** x where positive, else 0 */
   relu_(): this;
   /** x clamped to [0, 6] */
@@ -16518,6 +16587,7 @@ const methods: Record<string, Function> = {
   trunc: trunc,
   round: round,
   frac: frac,
+  fakeQuantizePerTensorAffine: fakeQuantizePerTensorAffine,
   relu: relu,
   relu6: relu6,
   leakyRelu: leakyRelu,
@@ -16625,6 +16695,7 @@ const methods: Record<string, Function> = {
   trunc_: trunc_,
   round_: round_,
   frac_: frac_,
+  fakeQuantizePerTensorAffine_: fakeQuantizePerTensorAffine_,
   relu_: relu_,
   relu6_: relu6_,
   leakyRelu_: leakyRelu_,

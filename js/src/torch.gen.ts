@@ -38,6 +38,7 @@ export {
   trunc,
   round,
   frac,
+  fakeQuantizePerTensorAffine,
   relu,
   relu6,
   leakyRelu,
