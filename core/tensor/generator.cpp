@@ -105,18 +105,13 @@ constexpr uint32_t block_words = 624;
                                                               uint32_t n) {
   temper_words(w, out, n);
 }
+
+bool has_avx2() { return __builtin_cpu_supports("avx2"); }
 #endif
+
 [[gnu::optimize("O3")]] void twist_plain(uint32_t* w) { twist_block(w); }
 [[gnu::optimize("O3")]] void temper_plain(const uint32_t* w, uint32_t* out, uint32_t n) {
   temper_words(w, out, n);
-}
-
-bool has_avx2() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2");
-#else
-  return false;
-#endif
 }
 
 }  // namespace
