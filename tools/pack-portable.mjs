@@ -69,7 +69,8 @@ case $task in
   test)
     build/release/core_tests || exit 1
     exec build/release/cuda_tests "$@" ;;
-  sanitize) exec compute-sanitizer --tool memcheck --error-exitcode 1 build/release/cuda_tests "$@" ;;
+  sanitize)
+    exec compute-sanitizer --tool memcheck --error-exitcode 1 build/release/cuda_tests "$@" ;;
   node) exec node "$@" ;;
   *) sed -n 2p "$0" ; exit 2 ;;
 esac

@@ -15,7 +15,7 @@ function moduleUrl(path: string | URL | undefined, threaded: boolean): string | 
   return `${String(path)}${threaded ? "cresset-threads.wasm" : "cresset.wasm"}`;
 }
 
-/** A worker's script must be of the page's origin; one from elsewhere is imported by a local one. */
+/** A worker's script must be of the page's origin; another is imported by a local one. */
 function workerFrom(url: string): Worker {
   const here = typeof location === "undefined" ? undefined : location;
   if (!here || new URL(url, here.href).origin === here.origin) {

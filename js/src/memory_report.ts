@@ -110,8 +110,9 @@ function size(bytes: number): string {
 }
 
 function table(title: string, groups: readonly Group[], limit: number): string[] {
+  const indent = `\n${" ".repeat(23)}`;
   const line = (count: string, bytes: string, name: string) =>
-    `  ${count.padStart(7)}  ${bytes.padStart(10)}  ${name.replaceAll("\n", `\n${" ".repeat(23)}`)}`;
+    `  ${count.padStart(7)}  ${bytes.padStart(10)}  ${name.replaceAll("\n", indent)}`;
   const lines = [line("tensors", "bytes", title)];
   for (const g of groups.slice(0, limit)) lines.push(line(String(g.count), size(g.bytes), g.name));
   const rest = groups.slice(limit);
@@ -142,7 +143,8 @@ export function summary(options: SummaryOptions = {}): string {
       (tidies > 0 ? `; ${tidies} of them belong to a running tidy` : ""),
     `  allocated   ${size(s.allocated)} (peak ${size(s.peakAllocated)}); the part that no tensor ` +
       `here holds is in graphs, gradients and rounding`,
-    `  reserved    ${size(s.reserved)}; ${s.allocations} blocks handed out, ${hits}% from the cache`,
+    `  reserved    ${size(s.reserved)}; ${s.allocations} blocks handed out, ` +
+      `${hits}% from the cache`,
     `  sweeps      next after ${size(s.budget)}, ${size(s.sinceSweep)} so far; ` +
       `${s.minorCollections} minor and ${s.fullCollections} full collections`,
     "",

@@ -19,8 +19,8 @@ void check(bool good, const char* what) {
   std::exit(1);
 }
 
-#define CUDA(call) check((call) == cudaSuccess, #call)
-#define CUBLAS(call) check((call) == CUBLAS_STATUS_SUCCESS, #call)
+#define CUDA_CHECK(call) check((call) == cudaSuccess, #call)
+#define LIBRARY_CHECK(call) check((call) == CUBLAS_STATUS_SUCCESS, #call)
 
 __global__ void add4(const float* a, const float* b, float* c) {
   if (threadIdx.x < 4) c[threadIdx.x] = a[threadIdx.x] + b[threadIdx.x];
@@ -28,8 +28,8 @@ __global__ void add4(const float* a, const float* b, float* c) {
 
 float* device_floats(size_t n) {
   float* p = nullptr;
-  CUDA(cudaMalloc(&p, n * sizeof(float)));
-  CUDA(cudaMemset(p, 0x3c, n * sizeof(float)));
+  CUDA_CHECK(cudaMalloc(&p, n * sizeof(float)));
+  CUDA_CHECK(cudaMemset(p, 0x3c, n * sizeof(float)));
   return p;
 }
 
@@ -37,13 +37,13 @@ float* device_floats(size_t n) {
 double measure(const std::function<void()>& work) {
   using Clock = std::chrono::steady_clock;
   for (int i = 0; i < 20; ++i) work();
-  CUDA(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaDeviceSynchronize());
   const auto begin = Clock::now();
   int calls = 0;
   std::chrono::duration<double, std::nano> spent{};
   for (int batch = 1; spent.count() < 200e6; batch *= 2) {
     for (int i = 0; i < batch; ++i) work();
-    CUDA(cudaDeviceSynchronize());
+    CUDA_CHECK(cudaDeviceSynchronize());
     calls += batch;
     spent = Clock::now() - begin;
   }
@@ -63,23 +63,24 @@ std::function<void()> product(int n) {
   cublasLtMatmulPreference_t preference;
   const size_t workspace_bytes = size_t{32} << 20;
   void* workspace = device_floats(workspace_bytes / sizeof(float));
-  CUBLAS(cublasLtCreate(&handle));
-  CUBLAS(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  CUBLAS(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, n, n, n));
-  CUBLAS(cublasLtMatmulPreferenceCreate(&preference));
-  CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                              &workspace_bytes, sizeof(workspace_bytes)));
+  LIBRARY_CHECK(cublasLtCreate(&handle));
+  LIBRARY_CHECK(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  LIBRARY_CHECK(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, n, n, n));
+  LIBRARY_CHECK(cublasLtMatmulPreferenceCreate(&preference));
+  LIBRARY_CHECK(cublasLtMatmulPreferenceSetAttribute(preference,
+                                                     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                     &workspace_bytes, sizeof(workspace_bytes)));
   cublasLtMatmulHeuristicResult_t found;
   int count = 0;
-  CUBLAS(cublasLtMatmulAlgoGetHeuristic(handle, operation, layout, layout, layout, layout,
-                                        preference, 1, &found, &count));
+  LIBRARY_CHECK(cublasLtMatmulAlgoGetHeuristic(handle, operation, layout, layout, layout, layout,
+                                               preference, 1, &found, &count));
   check(count == 1, "cublasLtMatmulAlgoGetHeuristic found nothing");
   const size_t size = static_cast<size_t>(n) * n;
   float *a = device_floats(size), *b = device_floats(size), *c = device_floats(size);
   return [=] {
     const float one = 1, zero = 0;
-    CUBLAS(cublasLtMatmul(handle, operation, &one, a, layout, b, layout, &zero, c, layout, c,
-                          layout, &found.algo, workspace, workspace_bytes, nullptr));
+    LIBRARY_CHECK(cublasLtMatmul(handle, operation, &one, a, layout, b, layout, &zero, c, layout, c,
+                                 layout, &found.algo, workspace, workspace_bytes, nullptr));
   };
 }
 
@@ -90,7 +91,8 @@ std::function<void()> traffic(double gib) {
   const size_t bytes = static_cast<size_t>(gib / 2 * static_cast<double>(size_t{1} << 30));
   return [=] {
     for (size_t left = bytes; left > 0; left -= std::min(left, most))
-      CUDA(cudaMemcpyAsync(to, from, std::min(left, most), cudaMemcpyDeviceToDevice, nullptr));
+      CUDA_CHECK(
+          cudaMemcpyAsync(to, from, std::min(left, most), cudaMemcpyDeviceToDevice, nullptr));
   };
 }
 

@@ -17,7 +17,7 @@ interface Times {
   product: number;
 }
 
-// Runs in the page: the median of 21 products after half a second, when the code has been optimised.
+// Runs in the page: the median of 21 products after half a second of them, when V8 has optimised.
 const timing = `
   while (performance.now() < ready + 500) multiply();
   const times = [];
@@ -40,8 +40,10 @@ const cresset = `(async () => {
 
 const peers = "/test/bench/peers/node_modules/@tensorflow";
 const tfjs = `(async () => {
-  const load = (src) => new Promise((onload, onerror) =>
-    document.head.append(Object.assign(document.createElement("script"), { src, onload, onerror })));
+  const load = (src) => new Promise((onload, onerror) => {
+    const script = Object.assign(document.createElement("script"), { src, onload, onerror });
+    document.head.append(script);
+  });
   await load("${peers}/tfjs/dist/tf.min.js");
   await load("${peers}/tfjs-backend-wasm/dist/tf-backend-wasm.min.js");
   tf.wasm.setWasmPaths("${peers}/tfjs-backend-wasm/dist/");

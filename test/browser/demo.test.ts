@@ -1,5 +1,5 @@
 // The demo as a person uses it: it learns, reads a drawing, pauses, resets, and never stutters.
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   demoFolder,
@@ -35,6 +35,36 @@ function report(where: string, { gaps, longTasks }: Smoothness, tasks: number[])
       (longTasks.length === 0 ? "none" : longTasks.map((ms) => `${ms.toFixed(0)} ms`).join(", ")) +
       `; longest task in processor time ${tasks[0]?.toFixed(1)} ms of ${tasks.length} tasks`,
   );
+}
+
+/** Draws three digits and expects each to be read. */
+async function readDrawings(page: Page, demo: DemoPage): Promise<void> {
+  for (const [name, digit] of [
+    ["seven", 7],
+    ["zero", 0],
+    ["three", 3],
+  ] as const) {
+    await page.click("#clear");
+    await demo.draw(drawings[name]);
+    expect((await demo.verdict()).digit, name).toBe(digit);
+  }
+  expect(await demo.text("verdict")).toMatch(/3 \(\d+\s%\)$/);
+  expect(Number.parseFloat(await demo.text("latency"))).toBeLessThan(500);
+}
+
+async function pauseAndReset(page: Page, demo: DemoPage): Promise<void> {
+  await page.click("#train");
+  await demo.waitFor("paused");
+  const step = await demo.number("step");
+  await page.waitForTimeout(400);
+  expect(await demo.number("step")).toBe(step);
+  await page.click("#train");
+  await demo.waitForStep(step + 20);
+  await page.click("#reset");
+  await demo.waitFor("ready");
+  expect(await demo.number("step")).toBe(0);
+  expect(await demo.text("loss-caption")).toBe("Nothing to show yet.");
+  expect(await demo.text("number-accuracy")).toBe("–");
 }
 
 describe.each([
@@ -79,34 +109,10 @@ describe.each([
   });
 
   test("reads what is drawn while it trains", async () => {
-    for (const [name, digit] of [
-      ["seven", 7],
-      ["zero", 0],
-      ["three", 3],
-    ] as const) {
-      await watched.page.click("#clear");
-      await demo.draw(drawings[name]);
-      expect((await demo.verdict()).digit, name).toBe(digit);
-    }
-    expect(await demo.text("verdict")).toMatch(/3 \(\d+\s%\)$/);
-    expect(Number.parseFloat(await demo.text("latency"))).toBeLessThan(500);
+    await readDrawings(watched.page, demo);
     await screenshot(watched.page, plain ? "plain" : "isolated");
   });
-
-  test("pauses, goes on and resets", async () => {
-    await watched.page.click("#train");
-    await demo.waitFor("paused");
-    const step = await demo.number("step");
-    await watched.page.waitForTimeout(400);
-    expect(await demo.number("step")).toBe(step);
-    await watched.page.click("#train");
-    await demo.waitForStep(step + 20);
-    await watched.page.click("#reset");
-    await demo.waitFor("ready");
-    expect(await demo.number("step")).toBe(0);
-    expect(await demo.text("loss-caption")).toBe("Nothing to show yet.");
-    expect(await demo.text("number-accuracy")).toBe("–");
-  });
+  test("pauses, goes on and resets", () => pauseAndReset(watched.page, demo));
 
   test("asked nobody else for anything, and nothing went wrong", () => {
     expect(watched.foreign).toEqual([]);

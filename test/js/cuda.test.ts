@@ -77,7 +77,8 @@ describe("each reason has its sentence", () => {
   it("a driver, but no CUDA library that fits it", () => {
     const built = existsSync(join(root, "build/release/libcresset_cuda.so"));
     const why = ask(0, 13000, 1);
-    if (built) expect(why).toContain("Cresset's CUDA library did not load");
+    // Where CUDA's libraries are there, the library opens and its runtime refuses the false driver.
+    if (built) expect(why).toMatch(/Cresset's CUDA library did not load|CUDA did not start/);
     else expect(why).toContain("Cresset's CUDA library was not built or not installed");
   });
 });

@@ -1,4 +1,4 @@
-// The installed package in every host: Node 20, 22 and 24, Deno and Bun, with and without the addon.
+// The installed package in every host: Node 20, 22, 24, Deno and Bun, with and without the addon.
 import { describe, expect, test } from "vitest";
 import { type Answer, expectDrawn, expectTrained } from "./answer.js";
 import { hosts, runAs, type User } from "./places.js";

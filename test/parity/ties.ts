@@ -15,7 +15,7 @@ export interface TiedCall {
   expected: TensorLike[];
 }
 
-/** Whether the operator may choose among equal elements: PyTorch's CPU and GPU choose differently. */
+/** Whether the operator may choose among equals: PyTorch's CPU and GPU choose differently. */
 export function choosesAmongEquals(op: string, kwargs: Record<string, Code>): boolean {
   return op in dimArgument && kwargs["stable"] !== true;
 }
