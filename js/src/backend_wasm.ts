@@ -291,7 +291,7 @@ export class WasmBackend implements Backend {
 // Note [Memory policy of the WebAssembly host]
 // A tensor's JavaScript object is held by a WeakRef, which costs a sixth of a registered finalizer.
 // A WeakRef empties only in a full collection, and not within the job that made or read it. Node
-// can be told to forget the second rule (see host_node.ts), so there the policy is that of the addon
+// can be told to forget the second rule (see host_node.ts), so there the policy is the addon's
 // (js/addon.cpp) with full collections: when the bytes allocated since the last sweep reach the
 // budget, or their count its limit, or sweeps are cheap. Elsewhere one registered object tells that
 // the host has collected, and then the WeakRefs are polled: between two jobs.

@@ -145,7 +145,8 @@ export function multiHeadAttentionForward(
   const embedDim = query.size(-1);
   if (embedDim !== embedDimToCheck || embedDim % numHeads !== 0) {
     throw new ValueError(
-      `${op}: expected ${embedDimToCheck} features in ${numHeads} heads, got shape [${query.shape}]`,
+      `${op}: expected ${embedDimToCheck} features in ${numHeads} heads, ` +
+        `got shape [${query.shape}]`,
     );
   }
   const inputs = [query, key, value].map((t) => (single ? t.unsqueeze(1) : t));
