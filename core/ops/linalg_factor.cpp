@@ -444,9 +444,7 @@ Factors geqrf(const Tensor& x) {
 
 }  // namespace
 
-Tensor orthonormal_columns(const Tensor& x) {
-  return std::get<0>(linalg_qr(x, QrMode::reduced));
-}
+Tensor orthonormal_columns(const Tensor& x) { return std::get<0>(linalg_qr(x, QrMode::reduced)); }
 
 OP_TABLE(linalg_factor) = {
     op<linalg_solve_triangular>(

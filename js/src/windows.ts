@@ -6,7 +6,7 @@ import * as ops from "./ops.gen.js";
 import type { Tensor } from "./tensor.js";
 
 export interface WindowOptions {
-  /** Whether the window repeats after its last point, as spectra want (default), or is symmetric. */
+  /** Whether it repeats after its last point, as spectra want (default), or is symmetric. */
   periodic?: boolean;
   dtype?: DType | null;
   device?: DeviceLike | null;
