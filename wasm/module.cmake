@@ -32,9 +32,10 @@ if(CRESSET_WASM_THREADS)
   # each thread: no catch clause would match. One for all is right here, since only the thread that
   # calls the module throws. So the library's file is compiled without thread-local variables.
   set(unwind ${EMSCRIPTEN_ROOT_PATH}/system/lib/libunwind)
+  get_filename_component(compilers ${CMAKE_CXX_COMPILER} DIRECTORY)
   set(unwind_object ${CMAKE_CURRENT_BINARY_DIR}/unwind.o)
   add_custom_command(OUTPUT ${unwind_object}
-    COMMAND ${EMSCRIPTEN_ROOT_PATH}/emcc -O2 -DNDEBUG ${wasm_options} -fdeclspec
+    COMMAND ${compilers}/emcc -O2 -DNDEBUG ${wasm_options} -fdeclspec
       -D__USING_WASM_EXCEPTIONS__ -D_LIBUNWIND_HIDE_SYMBOLS -D_Thread_local= -include stdbool.h
       -I${unwind}/include -c ${unwind}/src/Unwind-wasm.c -o ${unwind_object}
     DEPENDS ${unwind}/src/Unwind-wasm.c VERBATIM)
