@@ -28,6 +28,16 @@ struct LinalgKernels {
 
 namespace ops {
 
+/// The sizes before the last `drop` dims.
+inline Dims batch_of(const Tensor& x, size_t drop = 2) {
+  return Dims(std::span<const int64_t>(x.sizes().data(), x.sizes().size() - drop));
+}
+/// Sizes followed by more.
+inline Dims with(Dims sizes, std::initializer_list<int64_t> more) {
+  sizes.append(more.begin(), more.size());
+  return sizes;
+}
+
 /// Throws Shape naming `op` unless x is a batch of square matrices.
 void check_square(const char* op, const Tensor& x);
 /// Throws DType naming `op` unless x is of float32, float64, complex64 or complex128.

@@ -34,13 +34,6 @@ void check_matrix(const char* op, const Tensor& x) {
   check_linalg_dtype(op, x);
 }
 
-Dims batch_of(const Tensor& x, size_t drop = 2) {
-  return Dims(std::span<const int64_t>(x.sizes().data(), x.sizes().size() - drop));
-}
-Dims with(Dims sizes, std::initializer_list<int64_t> more) {
-  sizes.append(more.begin(), more.size());
-  return sizes;
-}
 int64_t count_of(const Dims& sizes) {
   int64_t n = 1;
   for (int64_t s : sizes) n *= s;

@@ -8,14 +8,6 @@
 namespace cresset::ops {
 namespace {
 
-Dims batch_of(const Tensor& x) {
-  return Dims(std::span<const int64_t>(x.sizes().data(), x.sizes().size() - 2));
-}
-Dims with(Dims sizes, std::initializer_list<int64_t> more) {
-  sizes.append(more.begin(), more.size());
-  return sizes;
-}
-
 using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
 Triple ldl_factor(const char* op, const Tensor& x, bool hermitian) {

@@ -20,14 +20,6 @@ template <> struct EnumNames<LstsqDriver> {
 namespace ops {
 namespace {
 
-Dims batch_of(const Tensor& x) {
-  return Dims(std::span<const int64_t>(x.sizes().data(), x.sizes().size() - 2));
-}
-Dims with(Dims sizes, std::initializer_list<int64_t> more) {
-  sizes.append(more.begin(), more.size());
-  return sizes;
-}
-
 using Tolerance = std::optional<Operand>;
 
 double epsilon_of(const Tensor& x) {

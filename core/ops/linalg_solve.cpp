@@ -9,10 +9,6 @@
 namespace cresset::ops {
 namespace {
 
-Dims batch_of(const Tensor& x) {
-  return Dims(std::span<const int64_t>(x.sizes().data(), x.sizes().size() - 2));
-}
-
 using Pair = std::tuple<Tensor, Tensor>;
 
 // X with A X = B, the batches broadcast, and info.
