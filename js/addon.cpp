@@ -12,7 +12,9 @@
 namespace {
 
 constexpr double default_budget = 64.0 * 1024 * 1024;
-constexpr size_t max_young = 4096;
+// More would not fit the caches, and V8 would keep their callbacks in blocks that malloc gives back
+// to the system at every sweep.
+constexpr size_t max_young = 2048;
 
 /// A tensor id and the weak reference to the JavaScript object that holds it.
 struct Held {

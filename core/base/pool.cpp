@@ -1,6 +1,7 @@
 // Free lists for small objects that come and go with every operator: tensors, storages, nodes.
 #include "core/base/pool.h"
 
+#include <cstdint>
 #include <new>
 
 namespace cresset {
@@ -13,13 +14,20 @@ struct Block {
   Block* next;
 };
 
-/// One thread's free blocks by size class. Whatever is left at thread end goes back to the system.
+/// One thread's free blocks by size class. Without a destructor of its own, so that reaching it
+/// takes no check whether it exists yet.
 struct Lists {
-  Block* heads[classes] = {};
-  bool alive = true;
-  ~Lists() {
-    alive = false;
-    for (Block*& head : heads)
+  Block* heads[classes];
+  enum class Phase : uint8_t { New, Alive, Dead } phase;
+};
+constinit thread_local Lists lists = {};
+
+/// Gives what is left at the end of a thread back to the system.
+struct Cleaner {
+  bool known = false;
+  ~Cleaner() {
+    lists.phase = Lists::Phase::Dead;
+    for (Block*& head : lists.heads)
       while (head) {
         Block* b = head;
         head = b->next;
@@ -27,7 +35,15 @@ struct Lists {
       }
   }
 };
-thread_local Lists lists;
+thread_local Cleaner cleaner;
+
+/// Whether this thread keeps free blocks: not while it ends.
+[[gnu::noinline]] bool open_lists() noexcept {
+  if (lists.phase == Lists::Phase::Dead) return false;
+  cleaner.known = true;
+  lists.phase = Lists::Phase::Alive;
+  return true;
+}
 
 size_t class_of(size_t bytes) { return (bytes - 1) / step; }
 
@@ -44,7 +60,8 @@ void* pool_allocate(size_t bytes) {
 }
 
 void pool_free(void* block, size_t bytes) noexcept {
-  if (bytes > pool_max || !lists.alive) {
+  bool keep = lists.phase == Lists::Phase::Alive || open_lists();
+  if (bytes > pool_max || !keep) {
     ::operator delete(block);
     return;
   }

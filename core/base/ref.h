@@ -18,9 +18,15 @@ class RefCounted : public Pooled {
   virtual ~RefCounted() = default;
 
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  /// The last owner needs no atomic operation: nobody else is there to change the count.
   void release() const noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    if (refs_.load(std::memory_order_acquire) == 1 ||
+        refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)
       const_cast<RefCounted*>(this)->destroy();
+  }
+  /// What `retain` does, for an object that no other thread knows yet.
+  void retain_unshared() const noexcept {
+    refs_.store(refs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   uint32_t use_count() const noexcept { return refs_.load(std::memory_order_relaxed); }
 
@@ -49,6 +55,13 @@ template <class T> class Ref {
   ~Ref() {
     if (p_) p_->release();
   }
+  /// Owns a new object, which no other thread knows yet.
+  static Ref of_new(T* p) noexcept {
+    p->retain_unshared();
+    Ref r;
+    r.p_ = p;
+    return r;
+  }
   T* get() const noexcept { return p_; }
   T* operator->() const noexcept { return p_; }
   T& operator*() const noexcept { return *p_; }
@@ -60,7 +73,7 @@ template <class T> class Ref {
 };
 
 template <class T, class... Args> Ref<T> make_ref(Args&&... args) {
-  return Ref<T>(new T(std::forward<Args>(args)...));
+  return Ref<T>::of_new(new T(std::forward<Args>(args)...));
 }
 
 }  // namespace cresset

@@ -20,7 +20,15 @@ template <class T, uint32_t N> class SmallVector {
   explicit SmallVector(size_t n, T value = T{}) { assign(n, value); }
   SmallVector(std::initializer_list<T> xs) { append(xs.begin(), xs.size()); }
   explicit SmallVector(std::span<const T> xs) { append(xs.data(), xs.size()); }
-  SmallVector(const SmallVector& o) { append(o.data(), o.size()); }
+  SmallVector(const SmallVector& o) {
+    if (o.size_ <= N) {
+      // A copy of constant length is a few instructions; what lies behind the end does not matter.
+      size_ = o.size_;
+      std::memcpy(inline_, o.data_, sizeof inline_);
+    } else {
+      append(o.data(), o.size());
+    }
+  }
   SmallVector(SmallVector&& o) noexcept { take(o); }
   SmallVector& operator=(const SmallVector& o) {
     if (this != &o) {
@@ -81,7 +89,10 @@ template <class T, uint32_t N> class SmallVector {
     size_ += static_cast<uint32_t>(n);
   }
   bool operator==(const SmallVector& o) const noexcept {
-    return size_ == o.size_ && std::equal(begin(), end(), o.begin());
+    if (size_ != o.size_) return false;
+    for (size_t i = 0; i < size_; ++i)
+      if (data_[i] != o.data_[i]) return false;
+    return true;
   }
 
  private:
@@ -104,7 +115,7 @@ template <class T, uint32_t N> class SmallVector {
     if (o.data_ == o.inline_) {
       data_ = inline_;
       capacity_ = N;
-      std::memcpy(inline_, o.inline_, size_ * sizeof(T));
+      std::memcpy(inline_, o.inline_, sizeof inline_);
     } else {
       data_ = o.data_;
       capacity_ = o.capacity_;

@@ -224,6 +224,12 @@ void scatter(Job& job, const Cursor& c, int64_t n, const char* src) {
   });
 }
 
+// Whether a whole block may be read at p: what starts on a cache line may be read to the line's
+// end, for allocations are whole lines.
+bool fills_line(const void* p, size_t width) {
+  return loop_block * width <= 64 && reinterpret_cast<uintptr_t>(p) % 64 == 0;
+}
+
 // Runs the loop on n elements at given places (null: not read); the ragged end of what is not
 // padded to whole blocks goes through buffers that are.
 void run_loop(const LoopRun& run, const void* const* in, void* out, int64_t n, const bool* padded,
@@ -241,7 +247,7 @@ void run_loop(const LoopRun& run, const void* const* in, void* out, int64_t n, c
   for (int k = 0; k < run.inputs; ++k) {
     const char* src = static_cast<const char*>(in[k]) + skip;
     tail_in[k] = src;
-    if (!in[k] || padded[k]) continue;
+    if (!in[k] || padded[k] || fills_line(src, run.width)) continue;
     std::memset(buffers.tail[k], 0, loop_block * run.width);
     std::memcpy(buffers.tail[k], src, rest);
     tail_in[k] = buffers.tail[k];

@@ -154,7 +154,7 @@ template <class R, class... P, R (*fn)(P...)> struct Glue<fn> {
       std::apply(fn, args);
       f.begin_results(0);
     } else {
-      write_result(f, std::apply(fn, args));
+      write_result(f, std::apply(fn, std::move(args)));
     }
   }
   /// The types as the C++ side knows them, to be compared with the schema's text.

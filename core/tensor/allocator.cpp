@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/spin_lock.h"
 #include "core/tensor/device_runtime.h"
 
 namespace cresset {
@@ -53,7 +54,7 @@ void* system_allocate(size_t bytes) { return std::aligned_alloc(64, bytes); }
 #endif
 
 struct Cache {
-  std::mutex mutex;
+  SpinLock mutex;
   std::vector<void*> free_blocks[classes];
   AllocatorStats stats;
   int64_t limit = 0;
