@@ -147,11 +147,11 @@ void collect(Realm& r, bool full) {
   r.collecting = false;
 }
 
-// Whether a sweep now would cost at most a twentieth of the time since the last one. Early sweeps
+// Whether a sweep now would cost at most a fiftieth of the time since the last one. Early sweeps
 // keep the memory in use small, and new memory is dear: its first touch costs more than most
 // kernels.
 bool is_cheap(const Realm& r) {
-  return std::chrono::steady_clock::now() - r.last_sweep >= 20 * r.sweep_cost;
+  return std::chrono::steady_clock::now() - r.last_sweep >= 50 * r.sweep_cost;
 }
 
 inline void poll(Realm& r) {

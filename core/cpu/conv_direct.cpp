@@ -120,8 +120,7 @@ void conv_direct_forward(const ConvNdShape& s, const T* x, const T* w, const T* 
   const int64_t room = round_up(ci * volume(bands.padded), 64);
   const bool small = s.n * s.c_out * volume(s.out) * depth < 32768;
   const int64_t tasks = images * bands.count;
-  const int64_t pieces =
-      small || in_parallel_region() ? 1 : std::min<int64_t>(num_threads(), tasks);
+  const int64_t pieces = small ? 1 : std::min(balanced_pieces(), tasks);
 
   const Scratch offsets_memory(static_cast<size_t>(depth) * sizeof(int64_t));
   const Scratch memory(static_cast<size_t>(round_up(s.c_out * depth, 64) + pieces * room) *

@@ -1,5 +1,8 @@
 // float convolutions by oneDNN, with the primitives of the shapes used last kept ready.
 #if CRESSET_ONEDNN
+#include <algorithm>
+#include <atomic>
+#include <exception>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -252,9 +255,10 @@ void execute(const Plan& plan, const std::vector<void*>& pointers) {
   stream.wait();
 }
 
-bool run(const ConvNdShape& s, Kind kind, const std::vector<void*>& pointers) {
+/// Computes the whole shape: on oneDNN's threads, or on this one inside a parallel region.
+bool run_whole(const ConvNdShape& s, Kind kind, const std::vector<void*>& pointers) {
   sync_openmp_threads();
-  const Key key{s, kind, pointers.size() == 4, num_threads()};
+  const Key key{s, kind, pointers.size() == 4, in_parallel_region() ? 1 : num_threads()};
   try {
     const auto plan = plan_cache().get(key, [&] { return make_plan_or_none(key); });
     if (!plan->primitive) return false;
@@ -275,20 +279,84 @@ std::vector<void*> pointers(void* a, void* b, void* c, void* optional) {
   return list;
 }
 
+int64_t product(const ConvNdShape::Extent& e) { return e[0] * e[1] * e[2]; }
+
+int64_t weight_count(const ConvNdShape& s) {
+  return s.c_out * (s.c_in / s.groups) * product(s.kernel);
+}
+
+/// In how many slices of the batch the threads of the pool work best, at most `most`; 1 when there
+/// is not a slice for each of them, so that oneDNN's own threads do better.
+int64_t slice_count(const ConvNdShape& s, int64_t most) {
+  constexpr int64_t kSliceWork = 2 << 20;  // multiply-adds
+  const int64_t work = s.n * product(s.out) * weight_count(s);
+  const int64_t count = std::min({balanced_pieces(), most, s.n, work / kSliceWork});
+  return count < num_threads() ? 1 : count;
+}
+
+/// Runs `one(slice's shape, its first image, its index)` for every slice; false when one of them
+/// was refused.
+template <class One> bool run_slices(const ConvNdShape& s, int64_t count, One&& one) {
+  std::atomic<bool> taken = true;
+  std::mutex mutex;
+  std::exception_ptr error;
+  parallel_for(0, count, 1, [&](int64_t lo, int64_t hi) {
+    for (int64_t i = lo; i < hi && taken; ++i) try {
+        const int64_t first = s.n * i / count;
+        ConvNdShape slice = s;
+        slice.n = s.n * (i + 1) / count - first;
+        if (!one(slice, first, i)) taken = false;
+      } catch (...) {
+        std::lock_guard lock(mutex);
+        error = std::current_exception();
+      }
+  });
+  if (error) std::rethrow_exception(error);
+  return taken;
+}
+
+int64_t x_image(const ConvNdShape& s) { return s.c_in * product(s.in); }
+int64_t y_image(const ConvNdShape& s) { return s.c_out * product(s.out); }
+
 }  // namespace
 
 bool conv_onednn_forward(const ConvNdShape& s, const float* x, const float* w, const float* bias,
                          float* y) {
-  return run(s, Kind::kForward, pointers(readable(x), readable(w), y, readable(bias)));
+  return run_slices(s, slice_count(s, s.n), [&](const ConvNdShape& slice, int64_t n, int64_t) {
+    return run_whole(
+        slice, Kind::kForward,
+        pointers(readable(x + n * x_image(s)), readable(w), y + n * y_image(s), readable(bias)));
+  });
 }
 
 bool conv_onednn_backward_input(const ConvNdShape& s, const float* gy, const float* w, float* gx) {
-  return run(s, Kind::kBackwardInput, pointers(readable(gy), readable(w), gx, nullptr));
+  return run_slices(s, slice_count(s, s.n), [&](const ConvNdShape& slice, int64_t n, int64_t) {
+    return run_whole(
+        slice, Kind::kBackwardInput,
+        pointers(readable(gy + n * y_image(s)), readable(w), gx + n * x_image(s), nullptr));
+  });
 }
 
 bool conv_onednn_backward_weight(const ConvNdShape& s, const float* x, const float* gy, float* gw,
                                  float* gb) {
-  return run(s, Kind::kBackwardWeight, pointers(readable(x), readable(gy), gw, gb));
+  // Every slice but the first has sums of its own, which are added up at the end.
+  constexpr int64_t kFewWeights = 1 << 16;
+  const int64_t weights = weight_count(s), sums = weights + s.c_out;
+  const int64_t count = slice_count(s, weights <= kFewWeights ? s.n : num_threads());
+  const Scratch scratch(static_cast<size_t>((count - 1) * sums) * sizeof(float));
+  auto sum = [&](int64_t i) { return scratch.as<float>() + (i - 1) * sums; };
+  const bool taken = run_slices(s, count, [&](const ConvNdShape& slice, int64_t n, int64_t i) {
+    float* to_w = i == 0 ? gw : sum(i);
+    float* to_b = gb == nullptr || i == 0 ? gb : sum(i) + weights;
+    return run_whole(
+        slice, Kind::kBackwardWeight,
+        pointers(readable(x + n * x_image(s)), readable(gy + n * y_image(s)), to_w, to_b));
+  });
+  for (int64_t i = 1; taken && i < count; ++i) {
+    for (int64_t k = 0; k < weights; ++k) gw[k] += sum(i)[k];
+    for (int64_t c = 0; gb != nullptr && c < s.c_out; ++c) gb[c] += sum(i)[weights + c];
+  }
+  return taken;
 }
 
 }  // namespace cresset

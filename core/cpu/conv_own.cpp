@@ -181,7 +181,7 @@ template <class T> class Parts {
   Scratch scratch_;
 };
 
-/// Runs task(i, piece) for i in [0, count) in at most num_threads() pieces.
+/// Runs task(i, piece) for i in [0, count) in `pieces` pieces.
 template <class Task> void run_tasks(int64_t count, int64_t pieces, Task&& task) {
   parallel_for(0, pieces, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t piece = lo; piece < hi; ++piece) {
@@ -193,8 +193,7 @@ template <class Task> void run_tasks(int64_t count, int64_t pieces, Task&& task)
 
 /// How many pieces to run at once: one when the whole work is small or nested.
 int64_t piece_limit(int64_t tasks, int64_t multiplications) {
-  if (multiplications < 32768 || in_parallel_region()) return std::min<int64_t>(tasks, 1);
-  return std::min<int64_t>(tasks, num_threads());
+  return std::min(tasks, multiplications < 32768 ? 1 : balanced_pieces());
 }
 
 int64_t multiplications(const ConvNdShape& s, const Sizes& size) {

@@ -177,7 +177,7 @@ template <class T> void transform_as(const Tensor& x, const Tensor& y, bool inve
   const Plan& plan = plan_for(n);
   constexpr int64_t worth_a_thread = 8192;
   const int64_t pieces =
-      std::clamp<int64_t>(batch * n / worth_a_thread, 1, std::min<int64_t>(batch, num_threads()));
+      std::clamp<int64_t>(batch * n / worth_a_thread, 1, std::min(batch, balanced_pieces()));
   const int64_t size = n + plan.scratch();
   std::vector<C> work(static_cast<size_t>(pieces * size));
   parallel_for(0, pieces, 1, [&](int64_t lo, int64_t hi) {

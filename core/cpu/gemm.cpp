@@ -12,6 +12,8 @@ namespace {
 
 /// Multiply-adds (about 80 µs) below which waking other threads may cost more than it gains.
 constexpr int64_t kParallelWork = 8 << 20;
+/// A piece for one thread is not smaller than this.
+constexpr int64_t kPieceWork = 2 << 20;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
@@ -34,8 +36,8 @@ struct Grid {
   int64_t rows, cols;
 };
 
-/// The cut into `threads` pieces that packs least: every column of pieces packs A once more, every
-/// row of pieces packs B once more.
+/// The cut into at most `threads` pieces that packs least: every column of pieces packs A once
+/// more, every row of pieces packs B once more.
 Grid choose_grid(int64_t m, int64_t n, GemmTarget tile, int64_t threads) {
   Grid best{1, 1};
   int64_t best_pieces = 1, best_cost = m + n;
@@ -65,9 +67,7 @@ void run_own(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   const GemmTarget tile = gemm_target<T>();
   int64_t threads = 1;
-  if (m * n * k > kParallelWork && num_threads() > 1 && !in_parallel_region()) {
-    threads = num_threads();
-  }
+  if (m * n * k > kParallelWork) threads = std::min(balanced_pieces(), m * n * k / kPieceWork);
   const Grid grid = choose_grid(m, n, tile, threads);
   const int64_t row_tiles = ceil_div(m, tile.tile_rows), col_tiles = ceil_div(n, tile.tile_cols);
   const int64_t piece_m = ceil_div(row_tiles, grid.rows) * tile.tile_rows;
@@ -175,11 +175,29 @@ bool gemm_vector(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, 
 /// Where oneDNN is faster: measured on AVX-512, it needs work to repay its start, and packs a
 /// transposed B (the weight of a linear layer) more slowly for few rows.
 bool prefer_onednn(MatrixView<const float> b, MatrixView<float> c) {
-  constexpr int64_t kWork = 96 * 96 * 96, kFewRows = 128;
-  const int64_t work = c.rows * c.cols * b.rows;
-  // oneDNN would wake all threads.
-  if (work < kWork || (num_threads() > 1 && work <= kParallelWork)) return false;
+  constexpr int64_t kFewRows = 128;
+  if (c.rows * c.cols * b.rows <= kParallelWork) return false;
   return b.col_stride == 1 || c.rows > kFewRows;
+}
+
+/// Bands of rows of C, each by oneDNN on one thread: sharing them is left to the pool.
+void gemm_onednn_bands(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c,
+                       float alpha, float beta) {
+  constexpr int64_t kBandRows = 32;
+  const int64_t work = c.rows * c.cols * a.cols;
+  int64_t bands = 1;
+  if (work > kParallelWork) {
+    bands = std::min({balanced_pieces(), work / kPieceWork, ceil_div(c.rows, kBandRows)});
+  }
+  parallel_for(0, bands, 1, [&](int64_t lo, int64_t hi) {
+    const int64_t first = c.rows * lo / bands, rows = c.rows * hi / bands - first;
+    MatrixView<const float> band_a = a;
+    MatrixView<float> band_c = c;
+    band_a.data += first * a.row_stride;
+    band_c.data += first * c.row_stride;
+    band_a.rows = band_c.rows = rows;
+    if (!gemm_onednn(band_a, b, band_c, alpha, beta)) gemm_own(band_a, b, band_c, alpha, beta);
+  });
 }
 #endif
 
@@ -192,7 +210,7 @@ void gemm_f32(MatrixView<const float> a, MatrixView<const float> b, MatrixView<f
   if (c.col_stride != 1 && c.row_stride == 1) {
     return gemm_f32(transposed(b), transposed(a), transposed(c), alpha, beta);
   }
-  if (prefer_onednn(b, c) && gemm_onednn(a, b, c, alpha, beta)) return;
+  if (prefer_onednn(b, c)) return gemm_onednn_bands(a, b, c, alpha, beta);
 #endif
   gemm_own(a, b, c, alpha, beta);
 }

@@ -48,7 +48,8 @@ template <class T>
 void gemm_own_bias(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c,
                    const T* row_bias);
 
-/// oneDNN's sgemm for the layouts it takes; false, with nothing done, for any other.
+/// oneDNN's sgemm, on one thread inside a parallel region; false, with nothing done, for a layout
+/// that it does not take or when it lacks memory.
 bool gemm_onednn(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c,
                  float alpha, float beta);
 

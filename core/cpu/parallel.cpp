@@ -1,4 +1,4 @@
-// The thread count and the parallel region behind `parallel_for`: OpenMP, a pool, or inline.
+// The thread count and the parallel region behind `parallel_for`: the thread pool, or inline.
 #include "core/cpu/parallel.h"
 
 #include <algorithm>
@@ -6,8 +6,10 @@
 
 #if defined(_OPENMP)
 #include <omp.h>
-#elif defined(__EMSCRIPTEN_PTHREADS__)
+#endif
+#if !defined(__EMSCRIPTEN__) || defined(__EMSCRIPTEN_PTHREADS__)
 #include "core/cpu/thread_pool.h"
+#define CRESSET_THREADS 1
 #endif
 
 namespace cresset {
@@ -37,9 +39,13 @@ std::atomic<int>& thread_count() {
   return count;
 }
 
+constexpr int64_t pieces_per_thread = 4;
+
+// A multiple of the thread count, once there is a piece for each.
 int64_t piece_count(int64_t range, int64_t grain) {
-  int64_t step = std::max<int64_t>(grain, 1);
-  return std::min<int64_t>(num_threads(), (range + step - 1) / step);
+  const int64_t step = std::max<int64_t>(grain, 1), threads = num_threads();
+  const int64_t most = (range + step - 1) / step;
+  return std::min(most, std::clamp<int64_t>(most / threads, 1, pieces_per_thread) * threads);
 }
 
 /// Runs piece `index` of `count` almost equal pieces.
@@ -69,17 +75,17 @@ void set_num_threads(int count) {
   sync_openmp_threads();
 }
 
-bool in_parallel_region() {
-#if defined(_OPENMP)
-  return inside_region || omp_in_parallel();
-#else
-  return inside_region;
-#endif
+bool in_parallel_region() { return inside_region; }
+
+int64_t balanced_pieces() {
+  const int64_t threads = num_threads();
+  return threads == 1 || in_parallel_region() ? 1 : threads * pieces_per_thread;
 }
 
 void sync_openmp_threads() {
 #if defined(_OPENMP)
-  if (omp_get_max_threads() != num_threads()) omp_set_num_threads(num_threads());
+  const int wanted = in_parallel_region() ? 1 : num_threads();
+  if (omp_get_max_threads() != wanted) omp_set_num_threads(wanted);
 #endif
 }
 
@@ -91,16 +97,7 @@ bool worth_parallel(int64_t range, int64_t grain) {
 
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* context) {
   int64_t count = piece_count(end - begin, grain);
-#if defined(_OPENMP)
-#pragma omp parallel num_threads(static_cast <int>(count))
-  {
-    // OpenMP may grant fewer threads than asked for: each takes every n-th piece.
-    int64_t granted = omp_get_num_threads();
-    for (int64_t i = omp_get_thread_num(); i < count; i += granted) {
-      run_piece(i, count, begin, end, body, context);
-    }
-  }
-#elif defined(__EMSCRIPTEN_PTHREADS__)
+#if defined(CRESSET_THREADS)
   struct Region {
     int64_t begin, end, count;
     RangeBody body;
@@ -110,7 +107,7 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
     auto& r = *static_cast<Region*>(pointer);
     run_piece(index, r.count, r.begin, r.end, r.body, r.context);
   };
-  thread_pool().run(count, piece, &region);
+  thread_pool().run(count, num_threads(), piece, &region);
 #else
   for (int64_t i = 0; i < count; ++i) run_piece(i, count, begin, end, body, context);
 #endif

@@ -16,7 +16,12 @@ void set_num_threads(int count);
 /// True inside a function that runs as part of a parallel region.
 bool in_parallel_region();
 
-/// Makes the calling thread's OpenMP setting follow `num_threads()`, for libraries that read it.
+/// Into how many pieces work is best cut: several for each thread, so that none waits long for
+/// another. 1 where regions run inline.
+int64_t balanced_pieces();
+
+/// Makes the calling thread's OpenMP setting follow `num_threads()`, or 1 inside a region, for
+/// libraries that read it.
 void sync_openmp_threads();
 
 namespace detail {
@@ -27,9 +32,9 @@ bool worth_parallel(int64_t range, int64_t grain);
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* context);
 }  // namespace detail
 
-/// Calls `f(lo, hi)` on disjoint pieces that cover [begin, end), one per thread and none shorter
-/// than `grain` but for the rounding. Runs inline when the range is at most `grain`, with one
-/// thread, or inside another region. `f` must not throw.
+/// Calls `f(lo, hi)` on disjoint pieces that cover [begin, end), none shorter than `grain` but for
+/// the rounding; threads take one after the other. Runs inline when the range is at most `grain`,
+/// with one thread, or inside another region. `f` must not throw.
 template <class F> void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
   if (begin >= end) return;
   if (!detail::worth_parallel(end - begin, grain)) {

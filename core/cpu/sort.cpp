@@ -13,7 +13,7 @@ namespace {
 // Calls f(row, items, spare) for all rows; each thread has 2n items of scratch.
 template <class K, class F> void for_rows(int64_t rows, int64_t n, bool needs_spare, F f) {
   const int64_t pieces =
-      std::max<int64_t>(1, std::min<int64_t>({rows, num_threads(), rows * n / 4096}));
+      std::max<int64_t>(1, std::min<int64_t>({rows, balanced_pieces(), rows * n / 4096}));
   const int64_t room = n * (needs_spare ? 2 : 1);
   std::vector<SortItem<K>> scratch(static_cast<size_t>(pieces * room));
   parallel_for(0, pieces, 1, [&](int64_t lo, int64_t hi) {

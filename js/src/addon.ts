@@ -47,9 +47,9 @@ function builtAddon(): string {
  * of a clone's build; `addon` is null when there is none. Throws when the named one does not load.
  */
 export function loadAddon(): { addon: unknown; looked: Looked[] } {
-  // OpenMP reads this when it is loaded. Idle threads spin for some microseconds, which catches
-  // the next operator of a training step, and then sleep, which leaves shared cores to others.
-  if (!process.env["OMP_WAIT_POLICY"]) process.env["GOMP_SPINCOUNT"] ??= "20000";
+  // OpenMP reads this when it is loaded. Only oneDNN uses its threads, and rarely: idle ones should
+  // not spin on cores where the threads of the core's own pool run.
+  if (!process.env["OMP_WAIT_POLICY"]) process.env["GOMP_SPINCOUNT"] ??= "1000";
   const named = process.env["CRESSET_ADDON"];
   if (named) {
     const { addon, outcome } = load(named);

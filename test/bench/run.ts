@@ -1,6 +1,8 @@
-// `npm run bench -- NAME [--json FILE]`: times Cresset and its peers in turn and prints a table.
+// `npm run bench -- NAME [--only REGEX] [--json FILE]`: times Cresset and its peers in turn and
+// prints a table; `--only` picks rows.
 // NAME is one of overhead, cpu-ops, train, memory, wasm ...; without it the names are listed.
 import { writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { tables, type Result, type RowPlan, type TablePlan } from "./benchmarks.js";
 import { Library, programs } from "./library.js";
@@ -12,6 +14,9 @@ function median(values: number[]): number {
   const middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
+
+/** Idle threads of the library that was measured before spin for some milliseconds more. */
+const settleMs = 30;
 
 /** A row whose calls are long ends early, after at least three rounds. */
 const rowMs = 12_000;
@@ -29,6 +34,7 @@ async function measureRow(
     if (round >= 3 && performance.now() - begin > rowMs) break;
     for (const library of [...able]) {
       try {
+        await sleep(settleMs);
         const list = samples.get(library) ?? [];
         samples.set(library, [...list, await library.measure(id)]);
       } catch (error) {
@@ -77,7 +83,8 @@ async function runTable(plan: TablePlan): Promise<Result[]> {
       if (library) started.push(library);
     }
     const results: Result[] = [];
-    for (const row of plan.rows) results.push(...(await rowResults(plan, row, started)));
+    for (const row of plan.rows.filter(({ name }) => wanted.test(name)))
+      results.push(...(await rowResults(plan, row, started)));
     return results;
   } finally {
     for (const library of started) library.stop();
@@ -111,8 +118,10 @@ function printTable(results: Result[]): void {
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: "string" } },
+  options: { json: { type: "string" }, only: { type: "string", default: "" } },
 });
+const wanted = new RegExp(values.only);
+
 async function measure(name: string): Promise<Result[]> {
   if (name === "memory") return runMemory();
   if (name === "cuda") return [...(await runTable(tables["cuda"]!)), ...runCuda()];
@@ -129,7 +138,9 @@ async function measure(name: string): Promise<Result[]> {
 const known = [...Object.keys(tables), "memory"];
 const [name] = positionals;
 if (!name || !known.includes(name)) {
-  console.log(`npm run bench -- NAME [--json FILE], where NAME is one of ${known.join(", ")}`);
+  console.log(
+    `npm run bench -- NAME [--only REGEX] [--json FILE], where NAME is one of ${known.join(", ")}`,
+  );
   process.exitCode = name ? 1 : 0;
 } else {
   const results = await measure(name);
