@@ -486,7 +486,7 @@ describe("memory of loops with tidy", () => {
 
   it("is constant where single tensors are disposed", () => {
     const a = torch.ones(100);
-    constant(3000, () => {
+    constant(1500, () => {
       const b = a.add(1);
       b.dispose();
       torch.keep(a.add(2)).dispose();
