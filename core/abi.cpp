@@ -49,16 +49,16 @@ std::string named(std::string_view op, const std::string& message) {
 }
 
 // Every exception ends here: none crosses into the host.
-template <class F> int32_t guarded(const char* op, F&& f) {
+template <class Name, class F> int32_t guarded(Name&& name, F&& f) {
   try {
     f();
     return 0;
   } catch (const cresset::Error& e) {
-    return failed(e.kind, named(op, e.message));
+    return failed(e.kind, named(name(), e.message));
   } catch (const std::bad_alloc&) {
-    return failed(cresset::ErrorKind::OutOfMemory, std::string(op) + ": out of memory");
+    return failed(cresset::ErrorKind::OutOfMemory, std::string(name()) + ": out of memory");
   } catch (const std::exception& e) {
-    return failed(cresset::ErrorKind::Internal, std::string(op) + ": " + e.what());
+    return failed(cresset::ErrorKind::Internal, std::string(name()) + ": " + e.what());
   }
 }
 
@@ -70,7 +70,7 @@ cresset_env* cresset_env_new() { return new cresset_env; }
 void cresset_env_delete(cresset_env* env) { delete env; }
 
 int32_t cresset_call(cresset_env* env, uint32_t op, double* slots) {
-  const char* name = op < cresset::op_count() ? cresset::op_name(op) : "call";
+  auto name = [&] { return op < cresset::op_count() ? cresset::op_name(op) : "call"; };
   return guarded(name, [&] { cresset::call(op, slots, env->handles); });
 }
 const char* cresset_error() { return last_error.c_str(); }
@@ -137,16 +137,18 @@ uint32_t cresset_frame_capacity() { return static_cast<uint32_t>(cresset::frame_
 
 void* cresset_data(cresset_env* env, double id, size_t* bytes) {
   void* data = nullptr;
-  int32_t status = guarded("data", [&] {
-    using namespace cresset;
-    const Tensor* t = env->handles.find(static_cast<int64_t>(id));
-    CHECK(t, Value, "data: the tensor has been freed");
-    CHECK(t->device().is_cpu(), Device, "data: expected a tensor on cpu, got one on ", t->device());
-    CHECK(t->is_contiguous(), Value, "data: expected a contiguous tensor");
-    *bytes = static_cast<size_t>(t->numel()) * itemsize(t->dtype());
-    wait_for_copies(t->storage());
-    data = t->data();
-  });
+  int32_t status = guarded([] { return "data"; },
+                           [&] {
+                             using namespace cresset;
+                             const Tensor* t = env->handles.find(static_cast<int64_t>(id));
+                             CHECK(t, Value, "data: the tensor has been freed");
+                             CHECK(t->device().is_cpu(), Device,
+                                   "data: expected a tensor on cpu, got one on ", t->device());
+                             CHECK(t->is_contiguous(), Value, "data: expected a contiguous tensor");
+                             *bytes = static_cast<size_t>(t->numel()) * itemsize(t->dtype());
+                             wait_for_copies(t->storage());
+                             data = t->data();
+                           });
   return status ? nullptr : data;
 }
 

@@ -113,7 +113,7 @@ void tile(int64_t k, Rows a, Panel b, const TileOut<T>& out) {
     HWY_UNROLL(2)
     for (int v = 0; v < kV; ++v) acc[i][v] = hn::Zero(d);
   }
-  for (int64_t p = 0; p < k; ++p) {
+  auto step = [&]() HWY_ATTR {
     const T* from = b.row();
     V row[kV];
     HWY_UNROLL(2)
@@ -126,7 +126,15 @@ void tile(int64_t k, Rows a, Panel b, const TileOut<T>& out) {
     }
     a.advance();
     b.advance();
+  };
+  // WebAssembly's compilers do not unroll; there the loop's own instructions count.
+  constexpr int64_t kSteps = HWY_TARGET == HWY_WASM ? 4 : 1;
+  int64_t p = 0;
+  for (; kSteps > 1 && p + kSteps <= k; p += kSteps) {
+    HWY_UNROLL(4)
+    for (int64_t s = 0; s < kSteps; ++s) step();
   }
+  for (; p < k; ++p) step();
   if (out.col_stride != 1) {
     HWY_ALIGN T spill[kR * TileShape<T>::kCols];
     HWY_UNROLL(16)

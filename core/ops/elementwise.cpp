@@ -110,13 +110,13 @@ Tensor allocate(const Plan& plan) {
 }
 
 // Integer division by zero is a user error, found before the loop runs: kernels do not throw.
-void check_divisor(Row row, const Plan& plan, const Operand& b) {
+void check_divisor(Row row, DType dtype, Device device, const Operand& b) {
   if (row != Row::floor_divide && row != Row::trunc_divide && row != Row::remainder &&
       row != Row::fmod)
     return;
   // A GPU's division does not trap, and looking for zeros there would wait for it: as in PyTorch,
   // the result of dividing by 0 is then any number.
-  if (!is_integral(plan.dtype, true) || !plan.device.is_cpu()) return;
+  if (!is_integral(dtype, true) || !device.is_cpu()) return;
   bool zero;
   if (!b.is_tensor()) {
     zero = !b.scalar().to_bool();
@@ -129,27 +129,28 @@ void check_divisor(Row row, const Plan& plan, const Operand& b) {
   CHECK(!zero, Value, row_info(row).name, ": integer division by zero");
 }
 
-void check_exponent(Row row, const Plan& plan, const Operand& b) {
-  if (row != Row::pow || !is_integral(plan.dtype, true) || b.is_tensor()) return;
+void check_exponent(Row row, DType dtype, const Operand& b) {
+  if (row != Row::pow || !is_integral(dtype, true) || b.is_tensor()) return;
   CHECK(b.scalar().to_int() >= 0, Value,
         "pow: integers to negative integer powers are not allowed, got exponent ", b.scalar());
 }
 
-void run(Row row, const Plan& plan, std::span<const Operand> in, std::span<const double> params,
+/// Computes in `dtype` and stores into `out`.
+void run(Row row, DType dtype, std::span<const Operand> in, std::span<const double> params,
          const Tensor& out) {
   const char* name = row_info(row).name;
   if (in.size() == 2) {
-    check_divisor(row, plan, in[1]);
-    check_exponent(row, plan, in[1]);
+    check_divisor(row, dtype, out.device(), in[1]);
+    check_exponent(row, dtype, in[1]);
   }
   const Operand* list[3];
   for (size_t i = 0; i < in.size(); ++i) list[i] = &in[i];
   RowCall call{.row = row,
-               .compute = compute_for(plan.dtype),
+               .compute = compute_for(dtype),
                .params = params.data(),
                .in = {list, in.size()},
                .out = &out};
-  launch(name, plan.device, &ElementwiseKernels::row, call);
+  launch(name, out.device(), &ElementwiseKernels::row, call);
 }
 
 const char* node_name(Row row) {
@@ -335,17 +336,24 @@ bool uniform(Row row, std::span<const Operand> in) {
   return true;
 }
 
-Plan uniform_plan(std::span<const Operand> in) {
-  const Tensor& t = in[0].tensor();
-  return {.dtype = t.dtype(), .out = t.dtype(), .sizes = t.sizes(), .device = t.device()};
+/// The result of a row without autograd.
+Tensor compute(Row row, std::span<const Operand> in, std::span<const double> params) {
+  if (uniform(row, in)) {
+    const Tensor& first = in[0].tensor();
+    Tensor out = empty(first.sizes(), options_of(first));
+    run(row, first.dtype(), in, params, out);
+    return out;
+  }
+  Plan plan = make_plan(row, in);
+  Tensor out = allocate(plan);
+  run(row, plan.dtype, in, params, out);
+  return out;
 }
 
 }  // namespace
 
 Tensor elementwise(Row row, std::span<const Operand> in, std::span<const double> params) {
-  Plan plan = uniform(row, in) ? uniform_plan(in) : make_plan(row, in);
-  Tensor out = allocate(plan);
-  run(row, plan, in, params, out);
+  Tensor out = compute(row, in, params);
   if (!gives_bool(row_info(row).kind) && any_wants_grad(in)) {
     auto node = make_ref<RowNode>(row, in, params);
     set_history(out, node);
@@ -390,7 +398,7 @@ void elementwise_(Row row, const Tensor& self, std::span<const Operand> rest,
     original.insert(original.end(), rest.begin(), rest.end());
     node = make_ref<RowNode>(row, original, params);
   }
-  run(row, plan, in, params, self);
+  run(row, plan.dtype, in, params, self);
   self.bump_version();
   if (recording) {
     node->save_result(self);

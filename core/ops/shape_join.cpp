@@ -156,13 +156,12 @@ Tensor column_stack(const TensorList& tensors) {
 Tensor block_diag(const TensorList& tensors) {
   if (tensors.empty()) return empty(Dims{1, 0}, {default_dtype(), {}});
   check_devices("block_diag", tensors);
-  int64_t rows = 0, columns = 0;
+  int64_t columns = 0;
   TensorList blocks;
   for (const Tensor& t : tensors) {
     CHECK(t.dim() <= 2, Shape, "block_diag: expected tensors of at most 2 dims, got shape ",
           t.sizes());
     blocks.push_back(at_least({t}, 2)[0]);
-    rows += blocks.back().size(0);
     columns += blocks.back().size(1);
   }
   Options o{common_dtype(tensors), tensors[0].device()};

@@ -72,6 +72,19 @@ TensorImpl::TensorImpl(Ref<Storage> s, Dims sz, Dims st, int64_t off, DType dt)
   refresh();
 }
 
+TensorImpl::TensorImpl(Ref<Storage> s, std::span<const int64_t> sz, DType dt)
+    : storage(std::move(s)), sizes(sz.size()), strides(sz.size()), offset(0), dtype(dt) {
+  int64_t step = 1;
+  numel = 1;
+  for (size_t i = sz.size(); i-- > 0;) {
+    sizes[i] = sz[i];
+    strides[i] = step;
+    step *= std::max<int64_t>(sz[i], 1);
+    numel *= sz[i];
+  }
+  contiguous = true;
+}
+
 TensorImpl::~TensorImpl() { delete autograd; }
 
 void TensorImpl::refresh() {
@@ -85,15 +98,17 @@ void TensorImpl::refresh() {
 }
 
 int64_t checked_numel(const char* op, std::span<const int64_t> sizes) {
+  // The product without regard to zeros, in floating point: exact as far as it is allowed.
+  constexpr double most = static_cast<double>(int64_t{1} << 53);
   int64_t n = 1;
-  bool zero = false, overflow = false;
+  double count = 1;
   for (int64_t s : sizes) {
     CHECK(s >= 0, Value, op, ": expected sizes that are not negative, got ", sizes);
-    zero |= s == 0;
-    overflow |= __builtin_mul_overflow(n, std::max<int64_t>(s, 1), &n);
+    count *= static_cast<double>(std::max<int64_t>(s, 1));
+    CHECK(count < most, Value, op, ": size ", sizes, " has too many elements");
+    n *= s;
   }
-  CHECK(!overflow && n < (int64_t{1} << 56), Value, op, ": size ", sizes, " has too many elements");
-  return zero ? 0 : n;
+  return n;
 }
 
 Dims contiguous_strides(std::span<const int64_t> sizes) {
@@ -119,8 +134,7 @@ static size_t byte_count(int64_t elements, Options o) {
 Tensor empty(std::span<const int64_t> sizes, Options o, const char* op) {
   int64_t n = checked_numel(op, sizes);
   auto storage = make_ref<Storage>(byte_count(n, o), o.device);
-  return Tensor(
-      make_ref<TensorImpl>(std::move(storage), Dims(sizes), contiguous_strides(sizes), 0, o.dtype));
+  return Tensor(make_ref<TensorImpl>(std::move(storage), sizes, o.dtype));
 }
 
 Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, Options o,

@@ -44,6 +44,8 @@ class TensorImpl final : public RefCounted {
  public:
   CRESSET_API TensorImpl(Ref<Storage> storage, Dims sizes, Dims strides, int64_t offset,
                          DType dtype);
+  /// Row-major from the storage's start on.
+  TensorImpl(Ref<Storage> storage, std::span<const int64_t> sizes, DType dtype);
   CRESSET_API ~TensorImpl() override;
   /// Recomputes numel and contiguity after a change of geometry.
   CRESSET_API void refresh();

@@ -1,5 +1,5 @@
 // The WebAssembly build in Chromium beside tfjs-wasm, and how much a page has to load.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
@@ -112,5 +112,30 @@ export async function wasmSizes(): Promise<Result[]> {
     { name: "size: cresset.wasm", unit: "kB gzip", value: module },
     { name: "size: scripts", unit: "kB gzip", value: scripts },
     { name: "size: both", unit: "kB gzip", value: module + scripts, limit: mostKilobytes },
+    ...largestParts(),
   ];
+}
+
+const shownParts = 12;
+
+/**
+ * What takes the space: bytes of the uncompressed module by source file, from the linker's map,
+ * before Binaryen made them smaller.
+ */
+function largestParts(): Result[] {
+  const map = `${root}build/wasm/cresset.map`;
+  if (!existsSync(map)) return [];
+  const bytes = new Map<string, number>();
+  for (const line of readFileSync(map, "utf8").split("\n")) {
+    // Address, offset and size in hexadecimal, then "library(object):(symbol)".
+    const [, size, object] = /^\s*\S+\s+\S+\s+([0-9a-f]+)\s+(\S+):\(/.exec(line) ?? [];
+    if (!size || !object) continue;
+    const [, source] = /libcresset_core\.a\((.*)\.o\)/.exec(object) ?? [];
+    const part = source ?? "C and C++ libraries";
+    bytes.set(part, (bytes.get(part) ?? 0) + parseInt(size, 16));
+  }
+  const sorted = [...bytes].sort(([, a], [, b]) => b - a);
+  const rest = sorted.slice(shownParts).reduce((sum, [, size]) => sum + size, 0);
+  const parts = [...sorted.slice(0, shownParts), ["all other files", rest] as const];
+  return parts.map(([part, size]) => ({ name: `size: ${part}`, unit: "kB", value: size / 1000 }));
 }
