@@ -100,24 +100,15 @@ HWY_INLINE void store_scaled(D d, V value, V beta, bool use_c, int count, T* to)
 #endif
 }
 
-/// out = alpha * A[kR x k] @ B[k x kV vectors] + bias + beta * out. Rows of B must be readable for
-/// whole vectors.
-template <int kR, int kV, class T, class Rows, class Panel>
-void tile(int64_t k, Rows a, Panel b, const TileOut<T>& out) {
+/// acc += A[kR x k] @ B[k x kV vectors].
+template <int kR, int kV, class T, class V, class Rows, class Panel>
+HWY_INLINE void accumulate(int64_t k, Rows a, Panel b, V (&acc)[kR][kV]) {
   const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr int kLanes = TileShape<T>::kLanes;
-  V acc[kR][kV];
-  HWY_UNROLL(16)
-  for (int i = 0; i < kR; ++i) {
-    HWY_UNROLL(2)
-    for (int v = 0; v < kV; ++v) acc[i][v] = hn::Zero(d);
-  }
   auto step = [&]() HWY_ATTR {
     const T* from = b.row();
     V row[kV];
     HWY_UNROLL(2)
-    for (int v = 0; v < kV; ++v) row[v] = hn::LoadU(d, from + v * kLanes);
+    for (int v = 0; v < kV; ++v) row[v] = hn::LoadU(d, from + v * TileShape<T>::kLanes);
     HWY_UNROLL(16)
     for (int i = 0; i < kR; ++i) {
       const V x = hn::Set(d, a.element(i));
@@ -135,6 +126,22 @@ void tile(int64_t k, Rows a, Panel b, const TileOut<T>& out) {
     for (int64_t s = 0; s < kSteps; ++s) step();
   }
   for (; p < k; ++p) step();
+}
+
+/// out = alpha * A[kR x k] @ B[k x kV vectors] + bias + beta * out. Rows of B must be readable for
+/// whole vectors.
+template <int kR, int kV, class T, class Rows, class Panel>
+void tile(int64_t k, Rows a, Panel b, const TileOut<T>& out) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int kLanes = TileShape<T>::kLanes;
+  V acc[kR][kV];
+  HWY_UNROLL(16)
+  for (int i = 0; i < kR; ++i) {
+    HWY_UNROLL(2)
+    for (int v = 0; v < kV; ++v) acc[i][v] = hn::Zero(d);
+  }
+  accumulate<kR, kV, T>(k, a, b, acc);
   if (out.col_stride != 1) {
     HWY_ALIGN T spill[kR * TileShape<T>::kCols];
     HWY_UNROLL(16)
