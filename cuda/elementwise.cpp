@@ -256,7 +256,7 @@ void run_flat(Job& job) {
   run_kernel(job, job.args.n, int64_t{threads} * pack * flat_times(pack), nullptr);
 }
 
-template <class Index> void run_space(Job& job, const Shape& s, int pack) {
+template <class Index> Space<Index> space_of(const Job& job, const Shape& s, int pack) {
   Space<Index> space = {};
   space.rank = static_cast<int>(s.sizes.size());
   for (int d = 0; d < space.rank; ++d) {
@@ -270,8 +270,51 @@ template <class Index> void run_space(Job& job, const Shape& s, int pack) {
   for (int i = 0; i < job.lane_count; ++i)
     if (job.lanes[i] < most_inputs)
       space.splat[job.lanes[i]] = space.rank > 0 && s.strides[job.lanes[i]][0] == 0;
+  return space;
+}
+
+template <class Index> void run_space(Job& job, const Shape& s, int pack) {
+  Space<Index> space = space_of<Index>(job, s, pack);
   job.args.n /= pack;
   run_kernel(job, job.args.n, threads, &space);
+}
+
+// The dim along which an operand lies that the output does not, as where one of both is transposed:
+// 0 where there is none or too little to gain.
+size_t turned_dim(const Job& job, const Shape& s) {
+  constexpr int64_t least = 16, least_elements = 1 << 14;
+  if (job.args.n < least_elements || s.sizes[0] < least || s.strides[most_inputs][0] != 1) return 0;
+  for (int i = 0; i + 1 < job.lane_count; ++i) {
+    const Dims& strides = s.strides[job.lanes[i]];
+    for (size_t d = 1; strides[0] >= least && d < strides.size(); ++d)
+      if (strides[d] == 1 && s.sizes[d] >= least) return d;
+  }
+  return 0;
+}
+
+// Runs a job in tiles of dim 0 and `other`; false where they do not fit.
+bool run_tiled(Job& job, const Shape& given, size_t other) {
+  Shape s = given;
+  std::swap(s.sizes[1], s.sizes[other]);
+  size_t shared_bytes = 0;
+  for (int i = 0; i < job.lane_count; ++i) {
+    const int k = job.lanes[i];
+    std::swap(s.strides[k][1], s.strides[k][other]);
+    if (k == most_inputs || s.strides[k][0] == 0 || s.strides[k][1] != 1) continue;
+    job.spec.turned |= static_cast<uint8_t>(1 << k);
+    shared_bytes += 32 * 33 * lane_bytes(job, k);
+  }
+  int64_t blocks = (s.sizes[0] + 31) / 32 * ((s.sizes[1] + 31) / 32);
+  for (size_t d = 2; d < s.sizes.size(); ++d) blocks *= s.sizes[d];
+  if (shared_bytes > 48 * 1024 || blocks > std::numeric_limits<int32_t>::max()) {
+    job.spec.turned = 0;
+    return false;
+  }
+  job.spec.pack = 1;
+  job.spec.layout = Layout::Tiled;
+  Space<int32_t> space = space_of<int32_t>(job, s, 1);
+  run_kernel(job, blocks, 1, &space);
+  return true;
 }
 
 void run_shape(Job job, const Shape& s);
@@ -307,6 +350,8 @@ void run_shape(Job job, const Shape& s) {
   while (pack > 1 && !packs_fit(job, s, pack)) pack /= 2;
   job.spec.pack = static_cast<uint8_t>(pack);
   const bool narrow = fits_32_bits(job, s);
+  const size_t turned = narrow ? turned_dim(job, s) : 0;
+  if (turned && run_tiled(job, s, turned)) return;
   job.spec.layout = narrow ? Layout::Strided32 : Layout::Strided64;
   if (narrow)
     run_space<int32_t>(job, s, pack);

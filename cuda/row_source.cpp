@@ -51,15 +51,33 @@ struct Writer {
     text += "using TOut = " + std::string(memory_type(spec.out)) + ";\n";
     for (int k = 0; k < most_inputs; ++k)
       if (used(k)) text += "using T" + number(k) + " = " + memory_type(spec.in[k]) + ";\n";
-    text += "using Index = " + std::string(spec.layout == Layout::Strided32 ? "int" : "int64_t");
+    const bool narrow = spec.layout == Layout::Strided32 || spec.layout == Layout::Tiled;
+    text += "using Index = " + std::string(narrow ? "int" : "int64_t");
     text += ";\n#define PACK " + number(spec.pack) + "\n";
     if (spec.layout == Layout::Flat) text += "#define FLAT\n";
+    if (spec.layout == Layout::Tiled) tiles();
     text += "#define ADD_OFFSETS ";
     for (int k = 0; k <= most_inputs; ++k) {
       if (k < most_inputs && (!used(k) || scalar(k))) continue;
       text += "offsets[" + number(k) + "] += at * space.strides[" + number(k) + "][d]; ";
     }
     text += "\n";
+  }
+
+  // The shared memory of the turned operands: filled with the threads along dim 1, read along dim
+  // 0.
+  void tiles() {
+    std::string arrays, fill, put;
+    for (int k = 0; k < most_inputs; ++k) {
+      if (!(spec.turned >> k & 1)) continue;
+      const std::string n = number(k), tile = "tile" + n;
+      arrays += "__shared__ T" + n + " " + tile + "[32][33]; ";
+      fill += tile + "[x][y] = static_cast<const T" + n + "*>(args.in[" + n + "])[offsets[" + n +
+              "] + a * space.strides[" + n + "][0] + b * space.strides[" + n + "][1]]; ";
+      put += "in.p" + n + ".v[0] = " + tile + "[y][x]; ";
+    }
+    text += "#define TILED\n#define TILES " + arrays + "\n#define FILL_TILES " + fill +
+            "\n#define PUT_TILES " + put + "\n";
   }
 
   // The row's struct, as core/ops/row_structs.h has it, with the one method that is called.
@@ -136,6 +154,7 @@ struct Writer {
         text += "p" + n + " = scalar_operand<T" + n + ">(args, " + n + ");\n";
         continue;
       }
+      if (spec.turned >> k & 1) continue;
       text += "{ const T" + n + "* from = static_cast<const T" + n + "*>(args.in[" + n +
               "]) + offsets[" + n + "];\nif (N > 1 && space.splat[" + n + "]) { const T" + n +
               " e = *from; for (int j = 0; j < N; ++j) p" + n + ".v[j] = e; } else p" + n +

@@ -9,7 +9,8 @@
 
 namespace cresset::cuda {
 
-enum class Layout : uint8_t { Flat, Strided32, Strided64 };
+/// Tiled: 32-bit walks in squares of the two innermost dims, some operands along the other one.
+enum class Layout : uint8_t { Flat, Strided32, Strided64, Tiled };
 
 /// Everything that a kernel is compiled for; equal keys mean equal kernels.
 struct RowSpec {
@@ -20,6 +21,7 @@ struct RowSpec {
   uint8_t pack = 1;    ///< elements per item: 1, 2, 4 or 8
   uint8_t used = 0;    ///< bit k: input k is read
   uint8_t scalar = 0;  ///< bit k: input k is one element for all
+  uint8_t turned = 0;  ///< bit k: input k of a tiled layout lies along dim 1
   DType in[most_inputs] = {};
   DType out = DType::Float32;
 
@@ -31,6 +33,7 @@ struct RowSpec {
     k = k << 4 | pack;
     k = k << 5 | used;
     k = k << 5 | scalar;
+    k = k << 5 | turned;
     for (const DType d : in) k = k << 4 | static_cast<uint64_t>(d);
     return k << 4 | static_cast<uint64_t>(out);
   }

@@ -3,6 +3,7 @@
 
 #include "cuda/device.cuh"
 #include "cuda/sort.h"
+#include "cuda/topk.h"
 
 namespace cresset::cuda {
 namespace {
@@ -35,6 +36,10 @@ void sort(const Tensor& x, bool descending, bool, const Tensor& values, const Te
 }
 
 void topk(const Tensor& x, bool largest, const Tensor& values, const Tensor& indices) {
+  if (values.numel() == 0) return;
+  const int64_t n = x.size(-1);
+  if (selects_first(x.numel() / n, n, values.size(-1)))
+    return select_first(x, largest, values, indices);
   first_sorted(x, largest, values.size(-1), values, indices);
 }
 

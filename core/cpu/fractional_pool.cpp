@@ -2,7 +2,7 @@
 #include "core/ops/fractional_pool.h"
 
 #include <cmath>
-#include <limits>
+#include <vector>
 
 #include "core/cpu/parallel.h"
 
@@ -29,6 +29,16 @@ int64_t largest(const T* x, Sizes in, int64_t d, int64_t h, int64_t w,
   return place;
 }
 
+/// The starts of a plane's windows in every dim, first dim first.
+template <class T>
+void fill_starts(const T* draws, Sizes in, Sizes out, std::span<const int64_t> kernel,
+                 int64_t* starts) {
+  const int64_t sizes[] = {in.d, in.h, in.w}, counts[] = {out.d, out.h, out.w};
+  for (size_t d = 0; d < 3; ++d)
+    for (int64_t i = 0; i < counts[d]; ++i)
+      *starts++ = window_start(draws[d], i, sizes[d], counts[d], kernel[d]);
+}
+
 template <class T>
 void pool_plane(const T* x, Sizes in, const int64_t* starts, std::span<const int64_t> kernel, T* y,
                 int64_t* indices, Sizes out) {
@@ -43,21 +53,25 @@ void pool_plane(const T* x, Sizes in, const int64_t* starts, std::span<const int
 }
 
 template <class T>
-void pool_planes(const Tensor& x, const Tensor& starts, std::span<const int64_t> kernel,
+void pool_planes(const Tensor& x, const Tensor& samples, std::span<const int64_t> kernel,
                  const Tensor& y, const Tensor& indices) {
   const Sizes in = sizes_of(x), out = sizes_of(y);
   const int64_t from = in.d * in.h * in.w, to = out.d * out.h * out.w;
+  const int64_t total = out.d + out.h + out.w;
+  std::vector<int64_t> starts(static_cast<size_t>(x.size(0) * total));
+  for (int64_t p = 0; p < x.size(0); ++p)
+    fill_starts(samples.data<T>() + p * 3, in, out, kernel, starts.data() + p * total);
   parallel_for(0, x.size(0), 1 + 16384 / (to + 1), [&](int64_t lo, int64_t hi) {
     for (int64_t p = lo; p < hi; ++p)
-      pool_plane(x.data<T>() + p * from, in, starts.data<int64_t>() + p * starts.size(1), kernel,
+      pool_plane(x.data<T>() + p * from, in, starts.data() + p * total, kernel,
                  y.data<T>() + p * to, indices.data<int64_t>() + p * to, out);
   });
 }
 
-void max_pool(const Tensor& x, const Tensor& starts, std::span<const int64_t> kernel,
+void max_pool(const Tensor& x, const Tensor& samples, std::span<const int64_t> kernel,
               const Tensor& y, const Tensor& indices) {
-  if (x.dtype() == DType::Float32) return pool_planes<float>(x, starts, kernel, y, indices);
-  pool_planes<double>(x, starts, kernel, y, indices);
+  if (x.dtype() == DType::Float32) return pool_planes<float>(x, samples, kernel, y, indices);
+  pool_planes<double>(x, samples, kernel, y, indices);
 }
 
 }  // namespace

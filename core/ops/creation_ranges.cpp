@@ -8,20 +8,11 @@
 namespace cresset::ops {
 namespace {
 
-template <class T>
-concept ComplexElement = requires(T x) {
-  x.imag();
-};
-
-// Calls f with the storage type of a real dtype.
-template <class F> void visit_real(const char* op, DType dtype, F&& f) {
+void check_real(const char* op, DType dtype) {
   CHECK(!is_complex(dtype), DType, op, ": expected a real dtype, got ", dtype);
-  visit_dtype(dtype, [&]<class T>() {
-    if constexpr (!ComplexElement<T>) f.template operator()<T>();
-  });
 }
 
-// The numbers are the same on every device, so they are counted on the CPU and then moved.
+// Triangles are walked row by row on the CPU; the indices are then moved.
 Options made_on_host(Options o) {
   if (o.device.is_cuda()) o.device = {};
   return o;
@@ -63,21 +54,10 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   bool integral = start.is_integral() && end.is_integral() && step.is_integral();
   Options o = resolve(dtype.value_or(integral ? DType::Int64 : default_dtype()), device);
   int64_t n = arange_count(start, end, step, o.dtype);
-  Tensor y = empty(Dims{n}, made_on_host(o), "arange");
-  if (!y.is_meta())
-    visit_real("arange", o.dtype, [&]<class T>() {
-      T* out = y.data<T>();
-      if constexpr (std::is_integral_v<T>) {
-        // Unsigned arithmetic wraps where a narrow dtype cannot hold a value.
-        uint64_t value = static_cast<uint64_t>(start.to_int());
-        uint64_t by = static_cast<uint64_t>(step.to_int());
-        for (int64_t i = 0; i < n; ++i, value += by) out[i] = static_cast<T>(value);
-      } else {
-        double from = start.to_double(), by = step.to_double();
-        for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(from + static_cast<double>(i) * by);
-      }
-    });
-  return with_grad(on_device(y, o.device), requires_grad);
+  check_real("arange", o.dtype);
+  Tensor y = empty(Dims{n}, o, "arange");
+  if (n > 0) launch("arange", y.device(), &RangeKernels::arange, y, start, step);
+  return with_grad(y, requires_grad);
 }
 
 // ---- linspace, logspace
@@ -94,33 +74,15 @@ double end_point(const char* op, const Operand& x) {
   return *on_host(to_dtype(x.tensor(), DType::Float64)).data<double>();
 }
 
-// Calls write(i, x) with the evenly spaced x, counted from the nearer end as PyTorch does.
-template <class T, class F> void for_spaced(double start, double end, int64_t steps, F&& write) {
-  constexpr bool wide = std::is_integral_v<T> || std::is_same_v<T, double>;
-  using Step = std::conditional_t<wide, double, float>;
-  Step from = static_cast<Step>(static_cast<T>(start)), to = static_cast<Step>(static_cast<T>(end));
-  Step by = steps > 1 ? (to - from) / static_cast<Step>(steps - 1) : Step(0);
-  for (int64_t i = 0; i < steps; ++i)
-    write(i, i < steps / 2 || steps == 1 ? from + by * static_cast<Step>(i)
-                                         : to - by * static_cast<Step>(steps - i - 1));
-}
-
 Tensor spaced(const char* op, const Operand& start, const Operand& end, int64_t steps,
               std::optional<double> base, Options o) {
   CHECK(steps >= 0, Value, op, ": expected steps of at least 0, got ", steps);
   double from = end_point(op, start), to = end_point(op, end);
-  Tensor y = empty(Dims{steps}, made_on_host(o), op);
-  if (y.is_meta()) return y;
   if (is_complex(o.dtype))
     return to_dtype(spaced(op, start, end, steps, base, {to_real(o.dtype), o.device}), o.dtype);
-  visit_real(op, o.dtype, [&]<class T>() {
-    T* out = y.data<T>();
-    for_spaced<T>(from, to, steps, [&](int64_t i, auto x) {
-      if (base) x = std::pow(static_cast<decltype(x)>(*base), x);
-      out[i] = static_cast<T>(x);
-    });
-  });
-  return on_device(y, o.device);
+  Tensor y = empty(Dims{steps}, o, op);
+  if (steps > 0) launch(op, y.device(), &RangeKernels::spaced, y, from, to, base);
+  return y;
 }
 
 Tensor linspace(const Operand& start, const Operand& end, int64_t steps, std::optional<DType> dtype,

@@ -4,10 +4,13 @@
 #include "core/ops/activation.h"
 #include "core/ops/conv.h"
 #include "core/ops/copy_kernels.h"
+#include "core/ops/creation.h"
 #include "core/ops/ctc.h"
 #include "core/ops/distance.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/embedding.h"
+#include "core/ops/fft.h"
+#include "core/ops/fractional_pool.h"
 #include "core/ops/grid_sample.h"
 #include "core/ops/indexing.h"
 #include "core/ops/linalg.h"
@@ -25,6 +28,7 @@
 #include "core/ops/search.h"
 #include "core/ops/softmax.h"
 #include "core/ops/sort.h"
+#include "core/ops/spectral.h"
 #include "core/ops/vision.h"
 
 namespace cresset {
@@ -50,6 +54,8 @@ const void** cuda_table_slot(const char* kernels) {
       {"DistanceKernels", slot_of<DistanceKernels>()},
       {"ElementwiseKernels", slot_of<ElementwiseKernels>()},
       {"EmbeddingKernels", slot_of<EmbeddingKernels>()},
+      {"FftKernels", slot_of<FftKernels>()},
+      {"FractionalPoolKernels", slot_of<FractionalPoolKernels>()},
       {"GridKernels", slot_of<GridKernels>()},
       {"IndexingKernels", slot_of<IndexingKernels>()},
       {"LinalgKernels", slot_of<LinalgKernels>()},
@@ -61,12 +67,14 @@ const void** cuda_table_slot(const char* kernels) {
       {"PadKernels", slot_of<PadKernels>()},
       {"PoolKernels", slot_of<PoolKernels>()},
       {"RandomKernels", slot_of<RandomKernels>()},
+      {"RangeKernels", slot_of<RangeKernels>()},
       {"ReduceKernels", slot_of<ReduceKernels>()},
       {"ScanKernels", slot_of<ScanKernels>()},
       {"ScatterKernels", slot_of<ScatterKernels>()},
       {"SearchKernels", slot_of<SearchKernels>()},
       {"SoftmaxKernels", slot_of<SoftmaxKernels>()},
       {"SortKernels", slot_of<SortKernels>()},
+      {"SpectralKernels", slot_of<SpectralKernels>()},
       {"VisionKernels", slot_of<VisionKernels>()},
   };
   for (const Place& p : places)

@@ -10,43 +10,13 @@ namespace {
 
 using Pair = std::tuple<Tensor, Tensor>;
 
-// Where `count` windows of `kernel` elements begin in `size` elements, for a draw from [0, 1).
-template <class T>
-void fill_starts(T sample, int64_t size, int64_t count, int64_t kernel, int64_t* starts) {
-  const T alpha = count > 1 ? static_cast<T>(size - kernel) / static_cast<T>(count - 1) : T(0);
-  for (int64_t i = 0; i + 1 < count; ++i)
-    starts[i] = static_cast<int64_t>((static_cast<T>(i) + sample) * alpha) -
-                static_cast<int64_t>(sample * alpha);
-  if (count > 0) starts[count - 1] = size - kernel;
-}
-
-// One row of starts per plane: those of every dim, first dim first. `dim_of[s]` is the dim that
-// column s of the samples is for.
-Tensor starts_of(const Tensor& samples, const Dims& sizes, const Dims& out, const Dims& kernel,
-                 const Dims& dim_of) {
-  int64_t total = 0;
-  for (int64_t n : out) total += n;
-  const int64_t planes = samples.size(0) * samples.size(1), rank = samples.size(2);
-  Tensor starts = empty(Dims{planes, total}, Options{DType::Int64, samples.device()});
-  if (samples.is_meta()) return starts;
-  Tensor draws = contiguous(samples);
-  auto fill = [&]<class T>(const T* draw) {
-    for (int64_t p = 0; p < planes; ++p)
-      for (int64_t s = 0; s < rank; ++s) {
-        const size_t d = static_cast<size_t>(dim_of[static_cast<size_t>(s)]);
-        int64_t* row = starts.data<int64_t>() + p * total;
-        for (size_t before = 0; before < d; ++before) row += out[before];
-        fill_starts(draw[p * rank + s], sizes[d], out[d], kernel[d], row);
-      }
-  };
-  if (draws.dtype() == DType::Float32)
-    fill(draws.data<float>());
-  else
-    fill(draws.data<double>());
-  // A 2-d image is one slice.
-  if (rank == 2)
-    for (int64_t p = 0; p < planes; ++p) starts.data<int64_t>()[p * total] = 0;
-  return starts;
+// A draw per plane and dim, first dim first. PyTorch draws for the width first in two dims, for the
+// depth first in three; a 2-d image is one slice, whose draw makes no difference.
+Tensor draws_of(const Tensor& samples) {
+  const int64_t rank = samples.size(2);
+  Tensor draws = reshape(samples, Dims{samples.size(0) * samples.size(1), rank});
+  if (rank == 2) draws = constant_pad_nd(flip(draws, Dims{1}), Dims{1, 0}, Scalar(0.0));
+  return contiguous(draws);
 }
 
 void check_pool(const char* op, const Tensor& x, int64_t rank, const Dims& kernel, const Dims& out,
@@ -93,12 +63,10 @@ Pair pool(const char* op, const char* node, const Tensor& x, int64_t rank, const
     auto as_planes = [&](const Tensor& t, const Dims& s) {
       return reshape(t, Dims{planes, s[0], s[1], s[2]});
     };
-    // PyTorch draws for the width first in two dims, for the depth first in three.
-    Tensor starts =
-        starts_of(samples, spatial, out, kernel, rank == 2 ? Dims{2, 1} : Dims{0, 1, 2});
     if (y.numel() > 0)
       launch(op, x.device(), &FractionalPoolKernels::max_pool, as_planes(contiguous(x), spatial),
-             starts, std::span<const int64_t>(kernel), as_planes(y, out), as_planes(indices, out));
+             draws_of(samples), std::span<const int64_t>(kernel), as_planes(y, out),
+             as_planes(indices, out));
   }
   if (wants_grad(x))
     record(node, y, inputs(x), [shape = x.sizes(), indices, rank](Backward& b) {

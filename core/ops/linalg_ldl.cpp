@@ -10,10 +10,16 @@ namespace {
 
 using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
+// Column by column with pivots, there is little to do side by side: matrices of a GPU are factored
+// on the CPU.
 Triple ldl_factor(const char* op, const Tensor& x, bool hermitian) {
   check_square(op, x);
   check_linalg_dtype(op, x);
   CHECK(!wants_grad(x), NotImplemented, op, ": no derivative");
+  if (x.device().is_cuda()) {
+    auto [ld, pivots, info] = ldl_factor(op, on_host(x), hermitian);
+    return {on_device(ld, x.device()), on_device(pivots, x.device()), on_device(info, x.device())};
+  }
   const int64_t n = x.size(-1);
   Tensor ld = contiguous(tril(x));
   if (ld.same(x)) ld = clone(x, int64_t{0});
@@ -50,6 +56,9 @@ Tensor linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b,
   CHECK(pivots.sizes() == with(batch_of(ld), {n}), Shape, op, ": expected pivots of shape ",
         with(batch_of(ld), {n}), ", got ", pivots.sizes());
   CHECK(!wants_grad(ld, b), NotImplemented, op, ": no derivative");
+  if (b.device().is_cuda())
+    return on_device(linalg_ldl_solve(on_host(ld), on_host(pivots), on_host(b), hermitian),
+                     b.device());
   Dims batch = broadcast_shapes(op, batch_of(ld), batch_of(b));
   const int64_t count = b.size(-1);
   Tensor a = contiguous(expand(ld, with(batch, {n, n})));

@@ -36,8 +36,8 @@ DType double_of(DType dtype) { return is_complex(dtype) ? DType::Complex128 : DT
 
 // The matrices as the kernels take them: contiguous, in double precision, finite.
 Tensor prepared(const char* op, const Tensor& x, DType dtype) {
-  if (x.device().is_cpu() && x.numel() > 0) {
-    Tensor finite = all(row(Row::isfinite, {x}), std::nullopt, false);
+  if (!x.is_meta() && x.numel() > 0) {
+    Tensor finite = on_host(all(row(Row::isfinite, {x}), std::nullopt, false));
     CHECK(*finite.data<bool>(), Value, op, ": expected finite numbers, got infinities or NaN");
   }
   return contiguous(to_dtype(x, dtype));
@@ -124,7 +124,7 @@ Pair eig_any(const char* op, const Tensor& x) {
     if (x.numel() > 0)
       launch(op, x.device(), &SpectralKernels::eig, flat(a, 2), flat(values, 1), flat(vectors, 2),
              flat(info, 0));
-    if (x.device().is_cpu()) check_info(op, info, "has eigenvalues that do not converge");
+    if (!x.is_meta()) check_info(op, info, "has eigenvalues that do not converge");
     values = to_dtype(values, result);
     vectors = to_dtype(vectors, result);
   }

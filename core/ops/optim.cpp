@@ -6,6 +6,7 @@
 #include "core/autograd/autograd.h"
 #include "core/dispatch/op.h"
 #include "core/ops/ops.h"
+#include "core/tensor/cuda_services.h"
 
 namespace cresset::ops {
 namespace {
@@ -118,6 +119,9 @@ void count_step(const Tensor& step, Device device, const AdamOptions& o, UpdateS
   CHECK(step.dtype() == DType::Float32 && step.numel() == 1 && (here || step.device() == device),
         Value, "Adam: expected a float32 number on the CPU or on ", device,
         " as the step of a parameter");
+  CHECK(!here || !device.is_cuda() || !cuda_services().is_capturing(), NotImplemented,
+        "Adam: a step that is counted on the CPU cannot be captured in a CUDA graph; expected an "
+        "optimizer with { capturable: true }");
   step.bump_version();
   if (!here) {
     slot->step = step.device_data<float>();

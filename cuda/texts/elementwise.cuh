@@ -40,6 +40,49 @@ extern "C" __global__ void __launch_bounds__(256) row_kernel(const __grid_consta
     }
   }
 }
+#elif defined(TILED)
+// A block computes 32 x 32 elements of dims 0 and 1, a warp along dim 0 at a time. Operands that lie
+// along dim 1 are read along it first.
+extern "C" __global__ void __launch_bounds__(256)
+    row_kernel(const __grid_constant__ RowArgs args, const __grid_constant__ Space<Index> space) {
+  TILES
+  const Row row = Row::load(args.params);
+  const int tiles0 = (space.sizes[0] + 31) / 32, tiles1 = (space.sizes[1] + 31) / 32;
+  Index rest = static_cast<Index>(blockIdx.x);
+  const Index first0 = rest % tiles0 * 32;
+  rest /= tiles0;
+  const Index first1 = rest % tiles1 * 32;
+  rest /= tiles1;
+  Index offsets[most_inputs + 1] = {};
+#pragma unroll 1
+  for (int d = 2; d < space.rank; ++d) {
+    const Index quotient = rest / space.sizes[d], at = rest - quotient * space.sizes[d];
+    rest = quotient;
+    ADD_OFFSETS
+  }
+  const int x = threadIdx.x % 32;
+#pragma unroll
+  for (int y = threadIdx.x / 32; y < 32; y += 8) {
+    const Index a = first0 + y, b = first1 + x;
+    if (a < space.sizes[0] && b < space.sizes[1]) {
+      FILL_TILES
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int y = threadIdx.x / 32; y < 32; y += 8) {
+    const Index a = first0 + x, b = first1 + y;
+    if (a >= space.sizes[0] || b >= space.sizes[1]) continue;
+    Index places[most_inputs + 1];
+#pragma unroll
+    for (int k = 0; k <= most_inputs; ++k)
+      places[k] = offsets[k] + a * space.strides[k][0] + b * space.strides[k][1];
+    Inputs<1> in;
+    in.load(args, space, places);
+    PUT_TILES
+    finish<1>(row, in, static_cast<TOut*>(args.out) + places[most_inputs]);
+  }
+}
 #else
 extern "C" __global__ void __launch_bounds__(256)
     row_kernel(const __grid_constant__ RowArgs args, const __grid_constant__ Space<Index> space) {

@@ -109,6 +109,18 @@ void add_copies(Batches& list) {
     }
 }
 
+// Tiles of every width, beside an operand that is not turned.
+void add_tiles(Batches& list) {
+  for (const Compute compute : {Compute::F32, Compute::F64, Compute::I64, Compute::C64}) {
+    RowSpec s = spec_of(static_cast<size_t>(Row::add), -1, compute);
+    s.scalar = 0;
+    s.layout = Layout::Tiled;
+    s.pack = 1;
+    s.turned = 2;
+    list.add(needs_complex(s), needs_special(s), "tiles", row_body(s));
+  }
+}
+
 DType result_of(ReduceOp op, DType in) {
   switch (op) {
     case ReduceOp::Nonzero: return DType::Int64;
@@ -186,6 +198,7 @@ TEST_P(Sources, Compile) {
   Batches list;
   add_rows(list);
   add_copies(list);
+  add_tiles(list);
   add_reductions(list);
   compile_all(list.all(), GetParam());
 }

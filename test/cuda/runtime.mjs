@@ -163,7 +163,7 @@ check("random numbers are PyTorch's", () => {
   );
   same(
     torch
-      .poisson(torch.full([100000], 4, on))
+      .poisson(torch.full([100000], 4, on).float())
       .mean()
       .item(),
     4,
@@ -233,6 +233,31 @@ check("a captured training step", () => {
   same(loss.item() < before / 4, true);
 });
 
+check("a captured step of Adam counts on the GPU, or is refused", () => {
+  const make = (capturable) => {
+    const p = torch.ones([4], { ...on, requiresGrad: true });
+    p.grad = torch.ones([4], on);
+    const optimizer = new torch.optim.Adam([p], { lr: 0.1, capturable });
+    optimizer.step();
+    return [p, optimizer];
+  };
+  const [p, counted] = make(true);
+  const g = cuda.graph(() => counted.step());
+  for (let i = 0; i < 3; i++) g.replay();
+  same(p.tolist(), [0.6, 0.6, 0.6, 0.6], 1e-5);
+  const [, uncounted] = make(false);
+  throws(() => cuda.graph(() => uncounted.step()), torch.NotImplementedError, /capturable/);
+});
+
+check("ranges are made on the GPU, in graphs too", () => {
+  let y;
+  const g = cuda.graph(() => {
+    y = torch.arange(5, on).add(torch.linspace(0, 1, 5, on));
+  });
+  g.replay();
+  same(y.tolist(), [0, 1.25, 2.5, 3.75, 5], 1e-6);
+});
+
 check("makeGraphedCallables has a backward", () => {
   const layer = new torch.nn.Linear(4, 3).to("cuda");
   const sample = torch.randn([2, 4], { ...on, requiresGrad: true });
@@ -290,8 +315,8 @@ check("a bad index names the operator and spares other memory", () => {
   const table = torch.ones([4, 2], on);
   throws(
     () =>
-      torch
-        .embedding(table, torch.tensor([9], on))
+      torch.nn.functional
+        .embedding(torch.tensor([9], on), table)
         .sum()
         .item(),
     torch.IndexError,
