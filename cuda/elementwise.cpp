@@ -253,7 +253,7 @@ void run_flat(Job& job) {
     if (!is_aligned(job, job.lanes[i], pack)) pack = 1;
   job.spec.layout = Layout::Flat;
   job.spec.pack = static_cast<uint8_t>(pack);
-  run_kernel(job, job.args.n, int64_t{threads} * pack * flat_times(pack), nullptr);
+  run_kernel(job, job.args.n, int64_t{threads} * pack, nullptr);
 }
 
 template <class Index> Space<Index> space_of(const Job& job, const Shape& s, int pack) {
@@ -284,7 +284,7 @@ template <class Index> void run_space(Job& job, const Shape& s, int pack) {
 size_t turned_dim(const Job& job, const Shape& s) {
   constexpr int64_t least = 16, least_elements = 1 << 14;
   if (job.args.n < least_elements || s.sizes[0] < least || s.strides[most_inputs][0] != 1) return 0;
-  for (int i = 0; i + 1 < job.lane_count; ++i) {
+  for (int i = 0; i < job.lane_count && job.lanes[i] < 4; ++i) {
     const Dims& strides = s.strides[job.lanes[i]];
     for (size_t d = 1; strides[0] >= least && d < strides.size(); ++d)
       if (strides[d] == 1 && s.sizes[d] >= least) return d;
@@ -300,7 +300,7 @@ bool run_tiled(Job& job, const Shape& given, size_t other) {
   for (int i = 0; i < job.lane_count; ++i) {
     const int k = job.lanes[i];
     std::swap(s.strides[k][1], s.strides[k][other]);
-    if (k == most_inputs || s.strides[k][0] == 0 || s.strides[k][1] != 1) continue;
+    if (k >= 4 || s.strides[k][0] == 0 || s.strides[k][1] != 1) continue;
     job.spec.turned |= static_cast<uint8_t>(1 << k);
     shared_bytes += 32 * 33 * lane_bytes(job, k);
   }

@@ -7,8 +7,6 @@ namespace cresset::cuda {
 
 constexpr int most_inputs = 5;
 constexpr int most_dims = 8;
-/// Packs per thread of a flat kernel.
-constexpr int flat_times(int pack) { return pack > 1 ? 2 : 1; }
 
 /// Addresses, numbers and members of one launch; `numbers` are in the compute type.
 struct RowArgs {

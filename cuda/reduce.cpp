@@ -117,9 +117,10 @@ struct Grid {
   int64_t splits = 1, per_split = 0;
 };
 
-// Few outputs are split, so that there is work for the whole GPU; each thread keeps several packs.
-void choose_splits(Grid& g, int64_t units, int64_t lanes) {
-  const int64_t wanted = int64_t{multiprocessors()} * 8;
+// Few outputs are split, so that there is work for the whole GPU: `blocks` per multiprocessor. Each
+// thread keeps several units.
+void choose_splits(Grid& g, int64_t units, int64_t lanes, int blocks) {
+  const int64_t wanted = int64_t{multiprocessors()} * blocks;
   g.per_split = std::max<int64_t>(units, 1);
   if (g.blocks >= wanted / 2) return;
   const int64_t useful = units / std::max<int64_t>(lanes * 8, 1);
@@ -194,7 +195,7 @@ Grid choose_rows(Job& job, const Plan& plan, int widest) {
       threads, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((packs + 3) / 4))));
   Grid g{blocks_for(plan.outputs, threads / along), static_cast<unsigned>(along),
          static_cast<unsigned>(threads / along)};
-  choose_splits(g, program.run ? plan.length : packs, along * (program.run ? pack : 1));
+  choose_splits(g, packs, along, 4);
   return g;
 }
 
@@ -209,13 +210,13 @@ Grid choose_columns(Job& job, const Plan& plan, int widest) {
       32, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(items, 1)))));
   Grid g{blocks_for(items, across), static_cast<unsigned>(across),
          static_cast<unsigned>(threads / across)};
-  choose_splits(g, plan.length, threads / across);
+  choose_splits(g, plan.length, threads / across, 8);
   return g;
 }
 
 bool fits_32_bits(const Plan& plan) {
-  // Loops step a little beyond the end.
-  constexpr int64_t limit = std::numeric_limits<int32_t>::max() - (1 << 16);
+  // Loops step beyond the end, by a turn of all splits at most.
+  constexpr int64_t limit = std::numeric_limits<int32_t>::max() - (1 << 23);
   return plan.outputs <= limit && plan.length <= limit &&
          plan.kept.reach() + plan.red.reach() <= limit;
 }

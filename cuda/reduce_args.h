@@ -28,7 +28,7 @@ template <class Index> struct ReduceArgs {
   int64_t outputs;
   int64_t items;
   int64_t length;     ///< elements per output
-  int64_t per_split;  ///< elements (rows kernel: packs, where packs are walked) per split
+  int64_t per_split;  ///< of the column kernel: elements per split
   double p, divisor;
   Walk<Index> kept, red;
 };

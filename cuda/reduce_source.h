@@ -27,7 +27,7 @@ struct ReduceProgram {
     k = k << 4 | pack;
     k = k << 4 | p_kind;
     k = k << 2 | (line * 2u + combine);
-    return k | uint64_t{1} << 63;  // beyond the keys of rows
+    return k | uint64_t{1} << 57;
   }
 };
 

@@ -21,7 +21,7 @@ struct RowSpec {
   uint8_t pack = 1;    ///< elements per item: 1, 2, 4 or 8
   uint8_t used = 0;    ///< bit k: input k is read
   uint8_t scalar = 0;  ///< bit k: input k is one element for all
-  uint8_t turned = 0;  ///< bit k: input k of a tiled layout lies along dim 1
+  uint8_t turned = 0;  ///< bit k < 4: input k of a tiled layout lies along dim 1; pack is 1 there
   DType in[most_inputs] = {};
   DType out = DType::Float32;
 
@@ -30,10 +30,9 @@ struct RowSpec {
     k = k << 3 | static_cast<uint64_t>(derivative + 1);
     k = k << 3 | static_cast<uint64_t>(compute);
     k = k << 2 | static_cast<uint64_t>(layout);
-    k = k << 4 | pack;
+    k = k << 4 | (layout == Layout::Tiled ? turned : pack);
     k = k << 5 | used;
     k = k << 5 | scalar;
-    k = k << 5 | turned;
     for (const DType d : in) k = k << 4 | static_cast<uint64_t>(d);
     return k << 4 | static_cast<uint64_t>(out);
   }

@@ -1,4 +1,5 @@
-// `npm run pack:portable`: one archive that runs on a bare x86-64 Linux machine with CUDA 13.
+// `npm run pack:portable`: one archive that runs on a bare x86-64 Linux machine with CUDA 13; with
+// `-- --built` from what is built already.
 //
 // It holds Node, the addon, the CUDA library, the shared libraries they need beyond those of the
 // C library and of CUDA, the compiled JavaScript, the parity runner with PyTorch's results, the
@@ -13,6 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { parseArgs } from "node:util";
 import { buildNative, buildTypeScript } from "./build.mjs";
 import { main, must, root, step, StepFailed } from "./steps.mjs";
 
@@ -22,7 +24,18 @@ const archive = join(folder, "cresset-portable.tar.xz");
 const limitMiB = 60;
 
 const programs = ["cresset.node", "libcresset_cuda.so", "core_tests", "cuda_tests", "raw_cuda"];
-const trees = ["package.json", "dist", "js/src", "test/parity", "test/bench", "tsconfig.json"];
+const trees = [
+  "package.json",
+  "tsconfig.json",
+  "dist",
+  "js/src",
+  "test/parity",
+  "test/bench",
+  "test/cuda",
+  "build/release/cresset_kernels",
+];
+/** GPUs whose most used kernels are compiled ahead. */
+const architectures = ["sm_80", "sm_90", "sm_100"];
 /** tsx and what it loads: the runners are TypeScript. */
 const modules = ["tsx", "esbuild", "@esbuild/linux-x64"];
 
@@ -39,12 +52,19 @@ function copy(path) {
   return true;
 }
 
-/** Copies the shared libraries that `program` needs into lib/, under the names it asks for. */
+/** Of the compiler; newer ones serve as well, and other programs may need those. */
+const ofCompiler = /^(libstdc\+\+|libgcc_s)[.-]/;
+
+/**
+ * Copies the shared libraries that `program` needs, under the names it asks for, into lib/, or into
+ * lib/compiler, which is used only where the machine has none or older ones.
+ */
 function copyLibraries(program) {
   for (const line of must("ldd", [program]).split("\n")) {
     const [, name, path] = /^\s*(\S+) => (\S+)/.exec(line) ?? [];
     if (!name || path === "not" || elsewhere.test(name)) continue;
-    cpSync(realpathSync(path), join(stage, "lib", name));
+    const folder = ofCompiler.test(name) ? "lib/compiler" : "lib";
+    cpSync(realpathSync(path), join(stage, folder, name));
   }
 }
 
@@ -60,28 +80,73 @@ for place in $packages; do
   for folder in "$place"/nvidia/*/lib; do add "$folder"; done
 done
 export LD_LIBRARY_PATH
-PATH="$PWD/bin:$PATH"
+PATH="$PWD/bin:$PATH:/usr/local/cuda/bin"
+build/release/core_tests --gtest_list_tests >/dev/null 2>&1 || add "$PWD/lib/compiler"
+
+# The tests on the GPU, shared out to processes: each spends its time compiling kernels.
+gpu_tests() {
+  shards=$(nproc)
+  [ "$shards" -gt 12 ] && shards=12
+  logs=$(mktemp -d)
+  i=0
+  while [ $i -lt "$shards" ]; do
+    (
+      GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i "$@" >"$logs/$i" 2>&1
+      echo $? >"$logs/$i.status"
+    ) &
+    i=$((i + 1))
+  done
+  wait
+  failed=0
+  while [ $i -gt 0 ]; do
+    i=$((i - 1))
+    if [ "$(cat "$logs/$i.status")" = 0 ]; then
+      tail -n 1 "$logs/$i"
+    else
+      failed=1
+      cat "$logs/$i"
+    fi
+  done
+  rm -r "$logs"
+  return $failed
+}
+
 task=$1
 [ $# -gt 0 ] && shift
 case $task in
   parity) exec node --import tsx test/parity/run.ts --device cuda "$@" ;;
-  bench) exec node --import tsx test/bench/run.ts "$@" ;;
+  bench)
+    [ $# -eq 0 ] && set -- cuda
+    exec node --import tsx test/bench/run.ts "$@" ;;
   test)
-    build/release/core_tests || exit 1
-    exec build/release/cuda_tests "$@" ;;
+    build/release/core_tests --gtest_brief=1 || exit 1
+    gpu_tests build/release/cuda_tests "$@" || exit 1
+    exec node test/cuda/runtime.mjs dist/node.mjs ;;
   sanitize)
-    exec compute-sanitizer --tool memcheck --error-exitcode 1 build/release/cuda_tests "$@" ;;
+    gpu_tests compute-sanitizer --tool memcheck --error-exitcode 1 build/release/cuda_tests "$@" ;;
   node) exec node "$@" ;;
   *) sed -n 2p "$0" ; exit 2 ;;
 esac
 `;
 
+/** Compiles the most used kernels ahead, beside the library that looks for them there. */
+function compileKernels() {
+  const kernels = join(root, "build", "release", "cresset_kernels");
+  must("cmake", ["--build", "build/release", "--target", "cuda_hot_list"]);
+  rmSync(kernels, { recursive: true, force: true });
+  must(join(root, "build", "release", "cuda_hot_list"), [kernels, ...architectures]);
+}
+
 main(() => {
-  step("native build", () => buildNative());
-  step("typescript", buildTypeScript);
+  const { values } = parseArgs({ options: { built: { type: "boolean", default: false } } });
+  if (!values.built) {
+    step("native build", () => buildNative());
+    step("typescript", buildTypeScript);
+    step("kernels", compileKernels);
+  }
   step("collect", () => {
     rmSync(folder, { recursive: true, force: true });
-    mkdirSync(join(stage, "lib"), { recursive: true });
+    mkdirSync(join(stage, "lib", "compiler"), { recursive: true });
     mkdirSync(join(stage, "bin"));
     for (const path of trees) copy(path);
     for (const name of modules) copy(join("node_modules", name));

@@ -159,9 +159,10 @@ Solution linalg_lstsq(const Tensor& a, const Tensor& b, std::optional<double> rc
         sum(row(Row::gt, {s, threshold(a, s, std::nullopt, rtol)}), Dims{-1}, false, DType::Int64);
     if (driver != LstsqDriver::Gelsy) values = s;
   }
-  bool determined = m > n && driver != LstsqDriver::Gelsy && a.device().is_cpu();
-  for (int64_t i = 0; determined && i < rank.numel(); ++i)
-    determined = rank.data<int64_t>()[i] == n;
+  bool determined = m > n && driver != LstsqDriver::Gelsy && !a.is_meta();
+  const Tensor ranks = determined ? on_host(rank) : rank;
+  for (int64_t i = 0; determined && i < ranks.numel(); ++i)
+    determined = ranks.data<int64_t>()[i] == n;
   if (determined) {
     Tensor off_by = row(Row::abs, {sub(matmul(a, x), right)});
     residuals = sum(mul(off_by, off_by), Dims{-2}, false, std::nullopt);

@@ -252,7 +252,8 @@ extern "C" __global__ void __launch_bounds__(256)
   if (valid && threadIdx.x == 0) Fold::finish(total, args, static_cast<Index>(output));
 }
 #elif defined(ROWS)
-constexpr int times = sizeof(Acc) > 8 ? 2 : 4;  // packs that a thread has in flight
+// Packs that a thread has in flight.
+constexpr int times = sizeof(Acc) > 8 ? 2 : sizeof(Acc) > 4 ? 4 : 8;
 
 template <class A>
 __device__ inline void fold_pack(Acc& acc, const Pack<T, PACK>& q, Index at, const A& args,
@@ -261,25 +262,24 @@ __device__ inline void fold_pack(Acc& acc, const Pack<T, PACK>& q, Index at, con
   for (int j = 0; j < PACK; ++j) Fold::add(acc, element(q.v[j]), at + j, args, output);
 }
 
-// Folds packs [begin, end) that `at(i)` finds in memory; the first one is at position `first`.
+// Folds packs [0, packs) that `at(i)` finds in memory; the first one is at position `first`. The
+// splits take turns, so that blocks that run together read neighbouring memory.
 template <class At, class A>
-__device__ inline Acc fold_packs(Index begin, Index end, Index first, At at, const A& args,
-                                 Index output) {
+__device__ inline Acc fold_packs(Index packs, Index first, At at, const A& args, Index output) {
   Acc acc[times];
 #pragma unroll
   for (int u = 0; u < times; ++u) acc[u] = Fold::identity();
-  const Index step = blockDim.x;
-  Index i = begin + threadIdx.x;
-  for (; i + (times - 1) * step < end; i += times * step) {
+  const Index step = blockDim.x, turn = step * times;
+  for (Index i = blockIdx.y * turn + threadIdx.x; i < packs; i += gridDim.y * turn) {
     Pack<T, PACK> q[times];
 #pragma unroll
-    for (int u = 0; u < times; ++u) q[u] = load_pack<PACK>(at(i + u * step));
+    for (int u = 0; u < times; ++u)
+      if (i + u * step < packs) q[u] = load_pack<PACK>(at(i + u * step));
 #pragma unroll
     for (int u = 0; u < times; ++u)
-      fold_pack(acc[u], q[u], first + (i + u * step) * PACK, args, output);
+      if (i + u * step < packs)
+        fold_pack(acc[u], q[u], first + (i + u * step) * PACK, args, output);
   }
-  for (; i < end; i += step)
-    fold_pack(acc[0], load_pack<PACK>(at(i)), first + i * PACK, args, output);
 #pragma unroll
   for (int u = 1; u < times; ++u) Fold::merge(acc[0], acc[u], args);
   return acc[0];
@@ -287,42 +287,34 @@ __device__ inline Acc fold_packs(Index begin, Index end, Index first, At at, con
 
 // A contiguous run: single elements up to the first aligned pack, packs, single elements.
 template <class A>
-__device__ inline Acc fold_run(const T* p, Index n, Index first, const A& args, Index output) {
+__device__ inline Acc fold_run(const T* p, Index n, const A& args, Index output) {
   Index head = static_cast<Index>((PACK - reinterpret_cast<uint64_t>(p) / sizeof(T) % PACK) % PACK);
   if (head > n) head = n;
   const Index packs = (n - head) / PACK, tail = head + packs * PACK;
   const T* body = p + head;
   Acc acc = fold_packs(
-      Index(0), packs, first + head, [=](Index i) { return body + i * PACK; }, args, output);
+      packs, head, [=](Index i) { return body + i * PACK; }, args, output);
+  if (blockIdx.y != 0) return acc;
   for (Index i = threadIdx.x; i < head; i += blockDim.x)
-    Fold::add(acc, element(p[i]), first + i, args, output);
+    Fold::add(acc, element(p[i]), i, args, output);
   for (Index i = tail + threadIdx.x; i < n; i += blockDim.x)
-    Fold::add(acc, element(p[i]), first + i, args, output);
+    Fold::add(acc, element(p[i]), i, args, output);
   return acc;
 }
 
 // [threadIdx.y: an output][threadIdx.x: along its elements]; blockIdx.y: a split of them.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, times == 8 ? 4 : 1)
     reduce_kernel(const __grid_constant__ ReduceArgs<Index> args) {
   const int64_t item = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   const bool valid = item < args.outputs;
   const Offsets start = locate(args.kept, valid ? static_cast<Index>(item) : Index(0));
   const T* x = static_cast<const T*>(args.x) + start.in;
+  const Index n = valid ? static_cast<Index>(args.length) : Index(0);
 #ifdef RUN
-  const int64_t all = args.length;
+  const Acc acc = fold_run(x, n, args, start.out);
 #else
-  const int64_t all = args.length / PACK;
-#endif
-  const int64_t from = blockIdx.y * args.per_split;
-  const int64_t until = from + args.per_split < all ? from + args.per_split : all;
-  const bool any = valid && until > from;
-#ifdef RUN
-  const Index n = any ? static_cast<Index>(until - from) : Index(0);
-  const Acc acc = fold_run(x + from, n, static_cast<Index>(from), args, start.out);
-#else
-  const Index begin = static_cast<Index>(from), end = any ? static_cast<Index>(until) : begin;
   const Acc acc = fold_packs(
-      begin, end, Index(0), [&](Index i) { return x + reduced_offset(args, i); }, args, start.out);
+      n / PACK, Index(0), [&](Index i) { return x + reduced_offset(args, i); }, args, start.out);
 #endif
   const Acc total = fold_threads(acc, args);
   if (valid && threadIdx.x == 0) put(total, args, start.out);
