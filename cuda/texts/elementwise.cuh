@@ -10,8 +10,8 @@ template <int N> __device__ inline void finish(const Row& row, const Inputs<N>& 
 }
 
 #ifdef FLAT
-// One pack of 16 bytes per thread: more of them in a thread were slower on an H200, since many small
-// blocks keep the memory busier.
+// One pack of 16 bytes per thread: more of them in a thread were slower on an H200, since many
+// small blocks keep the memory busier.
 extern "C" __global__ void __launch_bounds__(256) row_kernel(const __grid_constant__ RowArgs args) {
   const Row row = Row::load(args.params);
   TOut* out = static_cast<TOut*>(args.out);
@@ -30,8 +30,8 @@ extern "C" __global__ void __launch_bounds__(256) row_kernel(const __grid_consta
   }
 }
 #elif defined(TILED)
-// A block computes 32 x 32 elements of dims 0 and 1, a warp along dim 0 at a time. Operands that lie
-// along dim 1 are read along it first.
+// A block computes 32 x 32 elements of dims 0 and 1, a warp along dim 0 at a time. Operands that
+// lie along dim 1 are read along it first.
 extern "C" __global__ void __launch_bounds__(256)
     row_kernel(const __grid_constant__ RowArgs args, const __grid_constant__ Space<Index> space) {
   TILES
