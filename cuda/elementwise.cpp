@@ -14,8 +14,6 @@
 namespace cresset::cuda {
 namespace {
 
-constexpr unsigned threads = 256;
-
 /// One launch in the making: the output's lane is the last one.
 struct Job {
   RowSpec spec;
@@ -240,6 +238,7 @@ bool fits_32_bits(const Job& job, const Shape& s) {
 // ---- launches
 
 void run_kernel(const Job& job, int64_t items, int64_t items_per_block, void* space) {
+  const unsigned threads = space ? shape_threads : flat_threads;
   if (items == 0) return;
   const CUfunction kernel =
       kernel_of(job.spec.key(), "row_kernel", [&] { return row_source(job.spec); });
@@ -253,7 +252,7 @@ void run_flat(Job& job) {
     if (!is_aligned(job, job.lanes[i], pack)) pack = 1;
   job.spec.layout = Layout::Flat;
   job.spec.pack = static_cast<uint8_t>(pack);
-  run_kernel(job, job.args.n, int64_t{threads} * pack, nullptr);
+  run_kernel(job, job.args.n, int64_t{flat_threads} * pack, nullptr);
 }
 
 template <class Index> Space<Index> space_of(const Job& job, const Shape& s, int pack) {
@@ -276,7 +275,7 @@ template <class Index> Space<Index> space_of(const Job& job, const Shape& s, int
 template <class Index> void run_space(Job& job, const Shape& s, int pack) {
   Space<Index> space = space_of<Index>(job, s, pack);
   job.args.n /= pack;
-  run_kernel(job, job.args.n, threads, &space);
+  run_kernel(job, job.args.n, shape_threads, &space);
 }
 
 // The dim along which an operand lies that the output does not, as where one of both is transposed:

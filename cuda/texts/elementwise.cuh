@@ -12,7 +12,8 @@ template <int N> __device__ inline void finish(const Row& row, const Inputs<N>& 
 #ifdef FLAT
 // One pack of 16 bytes per thread: more of them in a thread were slower on an H200, since many
 // small blocks keep the memory busier.
-extern "C" __global__ void __launch_bounds__(256) row_kernel(const __grid_constant__ RowArgs args) {
+extern "C" __global__ void __launch_bounds__(flat_threads)
+    row_kernel(const __grid_constant__ RowArgs args) {
   const Row row = Row::load(args.params);
   TOut* out = static_cast<TOut*>(args.out);
   const int64_t at = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * PACK;
@@ -32,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(256) row_kernel(const __grid_consta
 #elif defined(TILED)
 // A block computes 32 x 32 elements of dims 0 and 1, a warp along dim 0 at a time. Operands that
 // lie along dim 1 are read along it first.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(shape_threads)
     row_kernel(const __grid_constant__ RowArgs args, const __grid_constant__ Space<Index> space) {
   TILES
   const Row row = Row::load(args.params);
@@ -73,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 #else
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(shape_threads)
     row_kernel(const __grid_constant__ RowArgs args, const __grid_constant__ Space<Index> space) {
   const int64_t item = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (item >= args.n) return;
