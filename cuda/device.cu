@@ -1,4 +1,4 @@
-// Moving small tables between host and device.
+// Moving small tables between host and device; the word that error reports take.
 #include "cuda/device.cuh"
 #include "cuda/device_error.h"
 
@@ -6,6 +6,8 @@
 
 namespace cresset::cuda {
 namespace {
+
+__device__ int claimed_report = 0;
 
 template <size_t N> struct Blob { alignas(16) char bytes[N]; };
 
@@ -21,6 +23,12 @@ template <size_t N> void send(const char* from, char* to, size_t count) {
 }
 
 }  // namespace
+
+int* report_claim() {
+  void* address = nullptr;
+  CUDA_CHECK(cudaGetSymbolAddress(&address, claimed_report));
+  return static_cast<int*>(address);
+}
 
 Tensor upload(const void* bytes, size_t count, Device device) {
   // Kernel arguments are at most 32,764 bytes; large tables are cheaper as one copy.

@@ -7,13 +7,15 @@
 #include "core/tensor/device_runtime.h"
 #include "cuda/check.h"
 #include "cuda/driver.h"
+#include "cuda/scopes.h"
 #include "cuda/stream.h"
 
 namespace cresset::cuda {
 namespace {
 
-// Pinned once per device and never given back.
+// Allocated once per device and never given back. The record is published last.
 std::atomic<ErrorRecord*> records[max_cuda_devices];
+int* claims[max_cuda_devices];
 
 ErrorRecord* record_of(int device) {
   ErrorRecord* known = records[device].load(std::memory_order_acquire);
@@ -22,6 +24,7 @@ ErrorRecord* record_of(int device) {
   std::lock_guard lock(mutex);
   if (ErrorRecord* made = records[device]) return made;
   const RelaxedCapture relaxed;
+  claims[device] = report_claim();
   void* memory = nullptr;
   CUDA_CHECK(
       cudaHostAlloc(&memory, sizeof(ErrorRecord), cudaHostAllocPortable | cudaHostAllocMapped));
@@ -32,15 +35,22 @@ ErrorRecord* record_of(int device) {
 
 }  // namespace
 
-IndexReport index_report() { return {record_of(current_device()), launching_op()}; }
+IndexReport index_report() {
+  const int device = current_device();
+  ErrorRecord* record = record_of(device);
+  return {record, claims[device], launching_op()};
+}
 
 void throw_device_errors(int device) {
   ErrorRecord* record = records[device].load(std::memory_order_acquire);
   if (!record) return;
-  std::atomic_ref<int> state(record->state);
-  if (state.load(std::memory_order_acquire) != 2) return;
+  std::atomic_ref<int> complete(record->complete);
+  if (complete.load(std::memory_order_acquire) == 0) return;
   const ErrorRecord found = *record;
-  state.store(0, std::memory_order_release);
+  complete.store(0, std::memory_order_release);
+  // In the order of the stream: what runs after this may report again.
+  const DeviceScope scope(device);
+  CUDA_CHECK(cudaMemsetAsync(claims[device], 0, sizeof(int), current_stream(device)));
   fail(ErrorKind::Index, found.op, ": expected an index in [", found.low, ", ", found.high - 1,
        "], got ", found.value, " (found on cuda:", device, ")");
 }

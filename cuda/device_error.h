@@ -6,9 +6,9 @@
 namespace cresset::cuda {
 
 /// One per device, in memory of the host that the device can write: the first report since the last
-/// look stays. `state` is 0 empty, 1 being written, 2 complete.
+/// look stays.
 struct ErrorRecord {
-  int state;
+  int complete;
   const char* op;  ///< static text of the host
   int64_t value, low, high;
 };
@@ -17,21 +17,24 @@ struct ErrorRecord {
 /// the element.
 struct IndexReport {
   ErrorRecord* record;
+  int* claimed;  ///< in the device's memory: it may have no atomics on the host's
   const char* op;
 
 #if defined(__CUDACC__)
   __device__ void operator()(int64_t value, int64_t low, int64_t high) const {
-    if (atomicCAS_system(&record->state, 0, 1) != 0) return;
+    if (atomicCAS(claimed, 0, 1) != 0) return;
     record->op = op;
     record->value = value;
     record->low = low;
     record->high = high;
     __threadfence_system();
-    atomicExch_system(&record->state, 2);
+    *const_cast<volatile int*>(&record->complete) = 1;
   }
 #endif
 };
 
+/// The word of the current device that the first report takes.
+int* report_claim();
 /// For a kernel that is about to be launched: names the current device and operator.
 IndexReport index_report();
 

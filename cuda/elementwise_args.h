@@ -8,7 +8,7 @@ namespace cresset::cuda {
 constexpr int most_inputs = 5;
 constexpr int most_dims = 8;
 /// Threads of a block: of flat kernels, and of those that walk shapes.
-constexpr int flat_threads = 256, shape_threads = 256;
+constexpr int flat_threads = 128, shape_threads = 256;
 
 /// Addresses, numbers and members of one launch; `numbers` are in the compute type.
 struct RowArgs {

@@ -10,8 +10,7 @@ template <int N> __device__ inline void finish(const Row& row, const Inputs<N>& 
 }
 
 #ifdef FLAT
-// One pack of 16 bytes per thread: more of them in a thread were slower on an H200, since many
-// small blocks keep the memory busier.
+// One pack of 16 bytes per thread: more of them, or larger blocks, were slower on an H200.
 extern "C" __global__ void __launch_bounds__(flat_threads)
     row_kernel(const __grid_constant__ RowArgs args) {
   const Row row = Row::load(args.params);
