@@ -1,7 +1,8 @@
 # How Emscripten compiles the core: SIMD, exceptions and, for the second module, threads.
 option(CRESSET_WASM_THREADS "Build the module that needs shared memory" OFF)
 
-set(wasm_options -msimd128 -fwasm-exceptions)
+# Whatever runs SIMD and exceptions converts numbers without traps as well.
+set(wasm_options -msimd128 -fwasm-exceptions -mnontrapping-fptoint)
 if(CRESSET_WASM_THREADS)
   list(APPEND wasm_options -pthread)
 endif()

@@ -24,7 +24,6 @@ target_compile_options(cresset_module PRIVATE -mbulk-memory)
 target_link_options(cresset_module PRIVATE -fwasm-exceptions ${thread_options} --no-entry -O2
   -sEXPORTED_FUNCTIONS=${export_list} -sWASM_BIGINT -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=16MB
   -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=2MB -sFILESYSTEM=0
-  -Wl,--Map=${CMAKE_CURRENT_BINARY_DIR}/${name}.map
   -sERROR_ON_UNDEFINED_SYMBOLS=0 -sWARN_ON_UNDEFINED_SYMBOLS=0 -Wno-pthreads-mem-growth)
 set_target_properties(cresset_module PROPERTIES OUTPUT_NAME ${name} SUFFIX ".js")
 

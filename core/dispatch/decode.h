@@ -147,21 +147,27 @@ template <class T> constexpr const char* result_schema() {
 template <auto fn> struct Glue;
 
 template <class R, class... P, R (*fn)(P...)> struct Glue<fn> {
-  static void invoke(Frame& f) {
-    // Braces fix the order of reading.
-    std::tuple<std::decay_t<P>...> args{Arg<std::decay_t<P>>::read(f)...};
-    if constexpr (std::is_void_v<R> || std::is_same_v<R, Tensor&>) {
-      std::apply(fn, args);
-      f.begin_results(0);
-    } else {
-      write_result(f, std::apply(fn, std::move(args)));
-    }
-  }
+  static void invoke(Frame& f) { read<0>(f); }
   /// The types as the C++ side knows them, to be compared with the schema's text.
   static std::string signature() {
     std::string s;
     ((s += s.empty() ? "" : ", ", s += Arg<std::decay_t<P>>::schema), ...);
     return "(" + s + ") -> " + result_schema<R>();
+  }
+
+ private:
+  // Reads the arguments one after the other, each into a variable of its own, and then calls.
+  template <size_t at, class... Done> static void read(Frame& f, Done&... done) {
+    if constexpr (at < sizeof...(P)) {
+      using Next = std::decay_t<std::tuple_element_t<at, std::tuple<P...>>>;
+      Next next = Arg<Next>::read(f);
+      read<at + 1>(f, done..., next);
+    } else if constexpr (std::is_void_v<R> || std::is_same_v<R, Tensor&>) {
+      fn(done...);
+      f.begin_results(0);
+    } else {
+      write_result(f, fn(std::move(done)...));
+    }
   }
 };
 

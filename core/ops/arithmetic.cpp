@@ -37,7 +37,7 @@ double take_factor(const Scalar& s, Operand& operand) {
   return 1;
 }
 
-Tensor with_alpha(Row row, const char* op, DTypeClass cls, Operand a, Operand b,
+Tensor with_alpha(Row row, const char* op, DTypeClass cls, Operand&& a, Operand&& b,
                   const Scalar& alpha, size_t scaled) {
   // Two plain numbers give a 0-d tensor.
   if (!a.is_tensor() && !b.is_tensor()) a = a.as_tensor();
@@ -65,7 +65,7 @@ void with_alpha_(Row row, const char* op, DTypeClass cls, Tensor& self, Operand 
 
 // ---- sums with a factor
 
-static Tensor add_alpha(Operand a, Operand b, const Scalar& alpha) {
+static Tensor add_alpha(Operand&& a, Operand&& b, const Scalar& alpha) {
   return with_alpha(Row::add, "add", DTypeClass::number, std::move(a), std::move(b), alpha, 1);
 }
 // A difference with a mask is a mistake: logical_not or bitwise_xor is meant.
@@ -74,16 +74,16 @@ static void refuse_bool(const char* op, const Operand& x) {
       x.is_tensor() ? x.tensor().dtype() == DType::Bool : x.scalar().kind() == Scalar::Kind::Bool;
   CHECK(!is_bool, DType, op, ": expected a dtype other than bool, got bool");
 }
-static Tensor sub_alpha(Operand a, Operand b, const Scalar& alpha) {
+static Tensor sub_alpha(Operand&& a, Operand&& b, const Scalar& alpha) {
   refuse_bool("sub", a);
   refuse_bool("sub", b);
   return with_alpha(Row::sub, "sub", DTypeClass::number_nobool, std::move(a), std::move(b), alpha,
                     1);
 }
-static Tensor rsub_alpha(const Tensor& a, const Operand& b, const Scalar& alpha) {
+static Tensor rsub_alpha(const Tensor& a, Operand&& b, const Scalar& alpha) {
   refuse_bool("rsub", a);
   refuse_bool("rsub", b);
-  return with_alpha(Row::rsub, "rsub", DTypeClass::number_nobool, a, b, alpha, 0);
+  return with_alpha(Row::rsub, "rsub", DTypeClass::number_nobool, a, std::move(b), alpha, 0);
 }
 static Tensor& add_alpha_(Tensor& self, const Operand& b, const Scalar& alpha) {
   with_alpha_(Row::add, "add_", DTypeClass::number, self, b, alpha);

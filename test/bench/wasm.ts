@@ -1,5 +1,5 @@
 // The WebAssembly build in Chromium beside tfjs-wasm, and how much a page has to load.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
@@ -117,25 +117,38 @@ export async function wasmSizes(): Promise<Result[]> {
 }
 
 const shownParts = 12;
+const [codeSection, dataSection] = [10, 11];
 
-/**
- * What takes the space: bytes of the uncompressed module by source file, from the linker's map,
- * before Binaryen made them smaller.
- */
-function largestParts(): Result[] {
-  const map = `${root}build/wasm/cresset.map`;
-  if (!existsSync(map)) return [];
-  const bytes = new Map<string, number>();
-  for (const line of readFileSync(map, "utf8").split("\n")) {
-    // Address, offset and size in hexadecimal, then "library(object):(symbol)".
-    const [, size, object] = /^\s*\S+\s+\S+\s+([0-9a-f]+)\s+(\S+):\(/.exec(line) ?? [];
-    if (!size || !object) continue;
-    const [, source] = /libcresset_core\.a\((.*)\.o\)/.exec(object) ?? [];
-    const part = source ?? "C and C++ libraries";
-    bytes.set(part, (bytes.get(part) ?? 0) + parseInt(size, 16));
+/** Bytes of code and data in an object file: a WebAssembly module of its own. */
+function contentBytes(object: Uint8Array): number {
+  let [at, total] = [8, 0];
+  while (at < object.length) {
+    const section = object[at++]!;
+    let size = 0;
+    for (let shift = 0, byte = 0x80; byte & 0x80; shift += 7) {
+      byte = object[at++]!;
+      size |= (byte & 0x7f) << shift;
+    }
+    if (section === codeSection || section === dataSection) total += size;
+    at += size;
   }
-  const sorted = [...bytes].sort(([, a], [, b]) => b - a);
-  const rest = sorted.slice(shownParts).reduce((sum, [, size]) => sum + size, 0);
-  const parts = [...sorted.slice(0, shownParts), ["all other files", rest] as const];
-  return parts.map(([part, size]) => ({ name: `size: ${part}`, unit: "kB", value: size / 1000 }));
+  return total;
+}
+
+/** What takes the space: the largest object files, before the linker left out what is unused. */
+function largestParts(): Result[] {
+  const folder = `${root}build/wasm/CMakeFiles/cresset_core.dir/core`;
+  if (!existsSync(folder)) return [];
+  const objects = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  const sizes = objects
+    .filter((name) => name.endsWith(".o"))
+    .map((name) => ({ name, bytes: contentBytes(readFileSync(`${folder}/${name}`)) }))
+    .sort((a, b) => b.bytes - a.bytes);
+  const rest = sizes.slice(shownParts).reduce((sum, { bytes }) => sum + bytes, 0);
+  const parts = [...sizes.slice(0, shownParts), { name: "all other files.o", bytes: rest }];
+  return parts.map(({ name, bytes }) => ({
+    name: `object: ${name.replace(/\.o$/, "")}`,
+    unit: "kB",
+    value: bytes / 1000,
+  }));
 }
