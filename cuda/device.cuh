@@ -89,8 +89,8 @@ template <class F> void visit_floating(DType dtype, F&& f) {
     default: fail(ErrorKind::DType, launching_op(), ": expected a floating dtype, got ", dtype);
   }
 }
-/// The same for every dtype.
-template <class F> void visit_device(DType dtype, F&& f) {
+/// The same for every dtype but complex ones.
+template <class F> void visit_real(DType dtype, F&& f) {
   switch (dtype) {
     case DType::Bool: return f.template operator()<bool>();
     case DType::UInt8: return f.template operator()<uint8_t>();
@@ -98,9 +98,18 @@ template <class F> void visit_device(DType dtype, F&& f) {
     case DType::Int16: return f.template operator()<int16_t>();
     case DType::Int32: return f.template operator()<int32_t>();
     case DType::Int64: return f.template operator()<int64_t>();
+    case DType::Complex64:
+    case DType::Complex128:
+      fail(ErrorKind::DType, launching_op(), ": expected a real dtype, got ", dtype);
+    default: return visit_floating(dtype, std::forward<F>(f));
+  }
+}
+/// The same for every dtype.
+template <class F> void visit_device(DType dtype, F&& f) {
+  switch (dtype) {
     case DType::Complex64: return f.template operator()<Complex<float>>();
     case DType::Complex128: return f.template operator()<Complex<double>>();
-    default: return visit_floating(dtype, std::forward<F>(f));
+    default: return visit_real(dtype, std::forward<F>(f));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/ops/ops.h"
 #include "core/ops/random.h"
+#include "cuda/device.cuh"
 #include "cuda/graph.h"
 #include "cuda/launch.h"
 
@@ -200,33 +201,6 @@ __global__ void drop(const T* x, T* y, bool* mask, int64_t n, float keep, Philox
 
 // ---- launching
 
-// Calls f.operator()<T>() with the type that kernels use for a real dtype.
-template <class F> void visit_memory(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::Bool: return f.template operator()<bool>();
-    case DType::UInt8: return f.template operator()<uint8_t>();
-    case DType::Int8: return f.template operator()<int8_t>();
-    case DType::Int16: return f.template operator()<int16_t>();
-    case DType::Int32: return f.template operator()<int32_t>();
-    case DType::Int64: return f.template operator()<int64_t>();
-    case DType::Float16: return f.template operator()<__half>();
-    case DType::BFloat16: return f.template operator()<__nv_bfloat16>();
-    case DType::Float32: return f.template operator()<float>();
-    case DType::Float64: return f.template operator()<double>();
-    default: fail(ErrorKind::DType, launching_op(), ": expected a real dtype, got ", dtype);
-  }
-}
-
-template <class F> void visit_floats(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::Float16: return f.template operator()<__half>();
-    case DType::BFloat16: return f.template operator()<__nv_bfloat16>();
-    case DType::Float32: return f.template operator()<float>();
-    case DType::Float64: return f.template operator()<double>();
-    default: fail(ErrorKind::DType, launching_op(), ": expected a floating dtype, got ", dtype);
-  }
-}
-
 // The numbers of a distribution; PyTorch rounds the bounds of uniform ones to the dtype first.
 template <class T, class A> Numbers<A> numbers_of(const Draw& d, T* low, T* high) {
   *low = static_cast<T>(static_cast<float>(d.a));
@@ -281,8 +255,8 @@ template <class T> void fill_numbers(T* out, int64_t n, const Draw& d, PhiloxGen
 // Complex numbers are pairs; a normal one has half of the variance in each part.
 void fill(const Tensor& out, const Draw& draw, PhiloxGenerator& g) {
   if (!out.is_complex())
-    return visit_memory(out.dtype(),
-                        [&]<class T>() { fill_numbers(data_of<T>(out), out.numel(), draw, g); });
+    return visit_real(out.dtype(),
+                      [&]<class T>() { fill_numbers(data_of<T>(out), out.numel(), draw, g); });
   Draw parts = draw;
   if (parts.kind == Distribution::Normal) parts.b *= 0.70710678118654752440;
   if (out.dtype() == DType::Complex64)
@@ -295,7 +269,7 @@ void bernoulli(const Tensor& p, const Tensor& out, PhiloxGenerator& g) {
   const int64_t n = out.numel();
   const PhiloxArgs args = draw_philox(g, 12);
   const Tensor chances = p.dtype() == DType::Float64 ? p : ops::to_dtype(p, DType::Float32);
-  visit_memory(out.dtype(), [&]<class T>() {
+  visit_real(out.dtype(), [&]<class T>() {
     const unsigned blocks = blocks_for(n, 4 * block_threads);
     if (chances.dtype() == DType::Float64)
       start(fill_by_chance<T, double>, blocks, block_threads, 0, data_of<double>(chances),
@@ -311,7 +285,7 @@ void poisson(const Tensor& rates, const Tensor& out, PhiloxGenerator& g) {
   const Shape s = shape_of(n, 1);
   // Rejection draws as often as it must; this is more than it ever needs in practice.
   const PhiloxArgs args = draw_philox(g, 64 * s.draws);
-  visit_floats(out.dtype(), [&]<class T>() {
+  visit_floating(out.dtype(), [&]<class T>() {
     start(fill_poisson<T>, s.blocks, block_threads, 0, data_of<T>(rates), data_of<T>(out), n, args);
   });
 }
@@ -321,7 +295,7 @@ void dropout(const Tensor& x, double keep, const Tensor& y, const Tensor& mask,
   const int64_t n = x.numel();
   const Shape s = shape_of(n, 4);
   const PhiloxArgs args = draw_philox(g, 4 * s.draws);
-  visit_floats(x.dtype(), [&]<class T>() {
+  visit_floating(x.dtype(), [&]<class T>() {
     start(drop<T>, s.blocks, block_threads, 0, data_of<T>(x), data_of<T>(y), data_of<bool>(mask), n,
           static_cast<float>(keep), args);
   });

@@ -40,10 +40,24 @@ struct Realm {
 
 thread_local Realm* current = nullptr;
 
-Realm& realm_of(napi_env env) {
+/// The realm of a call, and its arguments; those that were not given are undefined.
+template <size_t N> Realm& arguments(napi_env env, napi_callback_info info, napi_value (&argv)[N]) {
+  size_t argc = N;
   void* data = nullptr;
-  napi_get_instance_data(env, &data);
+  napi_get_cb_info(env, info, &argc, argv, nullptr, &data);
   return *static_cast<Realm*>(data);
+}
+
+Realm& realm_of(napi_env env, napi_callback_info info) {
+  napi_value none[1];
+  return arguments(env, info, none);
+}
+
+/// The value as a number, or `fallback` if it is none.
+double number(napi_env env, napi_value value, double fallback) {
+  double result = fallback;
+  napi_get_value_double(env, value, &result);
+  return result;
 }
 
 // ---- errors
@@ -197,20 +211,16 @@ int32_t invoke(Realm& r, napi_value op_value) {
 
 /// call(op): results stay in the frame.
 napi_value call(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  size_t argc = 1;
   napi_value argv[1];
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  Realm& r = arguments(env, info, argv);
   if (invoke(r, argv[0]) == 0) poll(r);
   return nullptr;
 }
 
 /// callInto(op, out): the result tensor belongs to the object `out`.
 napi_value call_into(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  size_t argc = 2;
   napi_value argv[2];
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  Realm& r = arguments(env, info, argv);
   if (invoke(r, argv[0]) != 0) return nullptr;
   if (!left_to_scope(r)) hold(r, r.frame[1], argv[1]);
   poll(r);
@@ -219,12 +229,9 @@ napi_value call_into(napi_env env, napi_callback_info info) {
 
 /// adopt(id, object): ties an id to the object that holds it from now on.
 napi_value adopt(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  size_t argc = 2;
   napi_value argv[2];
-  double id = -1;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_double(env, argv[0], &id);
+  Realm& r = arguments(env, info, argv);
+  const double id = number(env, argv[0], -1);
   bool scoped = cresset_scope_of(r.core, id) > 0;
   if (!scoped || !left_to_scope(r)) hold(r, id, argv[1]);
   return nullptr;
@@ -232,33 +239,27 @@ napi_value adopt(napi_env env, napi_callback_info info) {
 
 /// free(id): dispose(). The weak reference goes at the next sweep; the id is dead at once.
 napi_value free_handle(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  size_t argc = 1;
   napi_value argv[1];
-  double id = -1;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_double(env, argv[0], &id);
-  cresset_free(r.core, id);
+  Realm& r = arguments(env, info, argv);
+  cresset_free(r.core, number(env, argv[0], -1));
   return nullptr;
 }
 
 // The bytes of a tensor and of a typed array of the same length; false after throwing.
-bool two_buffers(Realm& r, napi_callback_info info, void** tensor, void** array, size_t* bytes) {
-  size_t argc = 2;
+bool two_buffers(napi_env env, napi_callback_info info, void** tensor, void** array,
+                 size_t* bytes) {
   napi_value argv[2];
-  double id = -1;
-  napi_get_cb_info(r.env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_double(r.env, argv[0], &id);
-  *tensor = cresset_data(r.core, id, bytes);
+  Realm& r = arguments(env, info, argv);
+  *tensor = cresset_data(r.core, number(env, argv[0], -1), bytes);
   if (!*tensor && *bytes) {
     throw_status(r, 5);
     return false;
   }
   napi_typedarray_type type;
   size_t length = 0;
-  napi_get_typedarray_info(r.env, argv[1], &type, &length, array, nullptr, nullptr);
+  napi_get_typedarray_info(env, argv[1], &type, &length, array, nullptr, nullptr);
   if (type != napi_uint8_array || length < *bytes) {
-    napi_throw_range_error(r.env, nullptr, "data: the array is shorter than the tensor");
+    napi_throw_range_error(env, nullptr, "data: the array is shorter than the tensor");
     return false;
   }
   return true;
@@ -266,19 +267,17 @@ bool two_buffers(Realm& r, napi_callback_info info, void** tensor, void** array,
 
 /// read(id, bytes: Uint8Array)
 napi_value read(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
   void *tensor, *array = nullptr;
   size_t bytes = 0;
-  if (two_buffers(r, info, &tensor, &array, &bytes) && bytes) std::memcpy(array, tensor, bytes);
+  if (two_buffers(env, info, &tensor, &array, &bytes) && bytes) std::memcpy(array, tensor, bytes);
   return nullptr;
 }
 
 /// write(id, bytes: Uint8Array)
 napi_value write(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
   void *tensor, *array = nullptr;
   size_t bytes = 0;
-  if (two_buffers(r, info, &tensor, &array, &bytes) && bytes) std::memcpy(tensor, array, bytes);
+  if (two_buffers(env, info, &tensor, &array, &bytes) && bytes) std::memcpy(tensor, array, bytes);
   return nullptr;
 }
 
@@ -296,8 +295,8 @@ napi_value numbers(napi_env env, const double* values, size_t count) {
 // ---- scopes
 
 /// beginScope(): its depth.
-napi_value begin_scope(napi_env env, napi_callback_info) {
-  Realm& r = realm_of(env);
+napi_value begin_scope(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env, info);
   r.scopes.push_back(0);
   napi_value depth;
   napi_create_uint32(env, cresset_scope_begin(r.core), &depth);
@@ -305,19 +304,17 @@ napi_value begin_scope(napi_env env, napi_callback_info) {
 }
 
 // The scope depth given as the only argument; 0 if it is not that of an open scope.
-uint32_t depth_argument(Realm& r, napi_callback_info info) {
-  size_t argc = 1;
-  napi_value argv[1];
-  uint32_t depth = 0;
-  napi_get_cb_info(r.env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_uint32(r.env, argv[0], &depth);
-  return depth <= r.scopes.size() ? depth : 0;
+uint32_t depth_argument(const Realm& r, napi_value value) {
+  const double depth = number(r.env, value, 0);
+  const bool open = depth >= 1 && depth <= static_cast<double>(r.scopes.size());
+  return open ? static_cast<uint32_t>(depth) : 0;
 }
 
 /// endScope(depth): the frame lists the survivors and comes back as cresset_scope_end says.
 napi_value end_scope(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  uint32_t depth = depth_argument(r, info);
+  napi_value argv[1];
+  Realm& r = arguments(env, info, argv);
+  uint32_t depth = depth_argument(r, argv[0]);
   if (depth == 0) return nullptr;
   cresset_scope_end(r.core, depth, r.frame);
   r.scopes.resize(depth - 1);
@@ -325,39 +322,36 @@ napi_value end_scope(napi_env env, napi_callback_info info) {
 }
 
 /// keep(): takes the handles that the frame lists out of every scope.
-napi_value keep(napi_env env, napi_callback_info) {
-  Realm& r = realm_of(env);
+napi_value keep(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env, info);
   cresset_keep(r.core, r.frame);
   return nullptr;
 }
 
 napi_value scope_ids(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  uint32_t depth = depth_argument(r, info), count = 0;
+  napi_value argv[1];
+  Realm& r = arguments(env, info, argv);
+  uint32_t depth = depth_argument(r, argv[0]), count = 0;
   const double* ids = depth ? cresset_scope_ids(r.core, depth, &count) : nullptr;
   return numbers(env, ids, count);
 }
 
 /// scopeOf(id): the depth of its scope, 0 for none, -1 for a freed handle.
 napi_value scope_of(napi_env env, napi_callback_info info) {
-  size_t argc = 1;
   napi_value argv[1], result;
-  double id = -1;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_double(env, argv[0], &id);
-  napi_create_int32(env, cresset_scope_of(realm_of(env).core, id), &result);
+  Realm& r = arguments(env, info, argv);
+  napi_create_int32(env, cresset_scope_of(r.core, number(env, argv[0], -1)), &result);
   return result;
 }
 
 // ---- settings and counters
 
 napi_value set_frame(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  size_t argc = 1, length = 0;
   napi_value argv[1];
+  Realm& r = arguments(env, info, argv);
+  size_t length = 0;
   void* data = nullptr;
   napi_typedarray_type type;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
   napi_get_typedarray_info(env, argv[0], &type, &length, &data, nullptr, nullptr);
   if (type != napi_float64_array || length < cresset_frame_capacity()) {
     napi_throw_range_error(env, nullptr, "frame: expected a longer Float64Array");
@@ -371,12 +365,10 @@ napi_value set_frame(napi_env env, napi_callback_info info) {
 
 /// setHooks(makeError, gcMinor | null, gcFull | null)
 napi_value set_hooks(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  size_t argc = 3;
   napi_value argv[3];
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
+  Realm& r = arguments(env, info, argv);
   napi_ref* slots[] = {&r.make_error, &r.gc_minor, &r.gc_full};
-  for (size_t i = 0; i < argc; ++i) {
+  for (size_t i = 0; i < 3; ++i) {
     napi_valuetype type;
     napi_typeof(env, argv[i], &type);
     if (*slots[i]) napi_delete_reference(env, *slots[i]);
@@ -389,36 +381,30 @@ napi_value set_hooks(napi_env env, napi_callback_info info) {
 /// collect(full): sweeps now. hint(): sweeps when a quarter of the least budget has gone, unless
 /// a scope is about to free most of it.
 napi_value collect_now(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  size_t argc = 1;
   napi_value argv[1];
+  Realm& r = arguments(env, info, argv);
   bool full = false;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
   napi_get_value_bool(env, argv[0], &full);
   collect(r, full);
   return nullptr;
 }
 
-napi_value hint(napi_env env, napi_callback_info) {
-  Realm& r = realm_of(env);
+napi_value hint(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env, info);
   if (r.scopes.empty() && cresset_bytes_since_sweep() >= r.floor / 4) collect(r, false);
   return nullptr;
 }
 
 napi_value set_budget(napi_env env, napi_callback_info info) {
-  Realm& r = realm_of(env);
-  size_t argc = 1;
   napi_value argv[1];
-  double bytes = default_budget;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_double(env, argv[0], &bytes);
-  r.floor = r.budget = bytes;
+  Realm& r = arguments(env, info, argv);
+  r.floor = r.budget = number(env, argv[0], default_budget);
   return nullptr;
 }
 
 /// stats(): numbers in the order that memory.ts names.
-napi_value stats(napi_env env, napi_callback_info) {
-  Realm& r = realm_of(env);
+napi_value stats(napi_env env, napi_callback_info info) {
+  Realm& r = realm_of(env, info);
   cresset_memory m;
   cresset_memory_stats(&m);
   double values[] = {m.allocated,
@@ -445,22 +431,18 @@ napi_value reset_peak(napi_env, napi_callback_info) {
 }
 
 napi_value set_limit(napi_env env, napi_callback_info info) {
-  size_t argc = 1;
   napi_value argv[1];
-  double bytes = 0;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
-  napi_get_value_double(env, argv[0], &bytes);
-  cresset_set_memory_limit(bytes);
+  arguments(env, info, argv);
+  cresset_set_memory_limit(number(env, argv[0], 0));
   return nullptr;
 }
 
 /// threads(n?): sets the number of CPU threads when given; returns it.
 napi_value threads(napi_env env, napi_callback_info info) {
-  size_t argc = 1;
   napi_value argv[1], result;
   int32_t n = 0;
-  napi_get_cb_info(env, info, &argc, argv, nullptr, nullptr);
-  if (argc == 1 && napi_get_value_int32(env, argv[0], &n) == napi_ok) cresset_set_num_threads(n);
+  arguments(env, info, argv);
+  if (napi_get_value_int32(env, argv[0], &n) == napi_ok) cresset_set_num_threads(n);
   napi_create_int32(env, cresset_num_threads(), &result);
   return result;
 }
@@ -470,8 +452,8 @@ napi_value text(napi_env env, const char* s) {
   napi_create_string_utf8(env, s, NAPI_AUTO_LENGTH, &result);
   return result;
 }
-napi_value snapshot(napi_env env, napi_callback_info) {
-  return text(env, cresset_snapshot(realm_of(env).core));
+napi_value snapshot(napi_env env, napi_callback_info info) {
+  return text(env, cresset_snapshot(realm_of(env, info).core));
 }
 napi_value schemas(napi_env env, napi_callback_info) { return text(env, cresset_schemas()); }
 napi_value build_info(napi_env env, napi_callback_info) { return text(env, cresset_build_info()); }
@@ -496,7 +478,6 @@ NAPI_MODULE_INIT() {
   Realm* r = new Realm;
   r->env = env;
   r->core = cresset_env_new();
-  napi_set_instance_data(env, r, nullptr, nullptr);
   napi_add_env_cleanup_hook(env, teardown, r);
   cresset_set_reclaim(reclaim);
   constexpr struct {
@@ -529,7 +510,7 @@ NAPI_MODULE_INIT() {
                    {"buildInfo", build_info}};
   for (const auto& f : functions) {
     napi_value v;
-    napi_create_function(env, f.name, NAPI_AUTO_LENGTH, f.function, nullptr, &v);
+    napi_create_function(env, f.name, NAPI_AUTO_LENGTH, f.function, r, &v);
     napi_set_named_property(env, exports, f.name, v);
   }
   return exports;
