@@ -347,6 +347,62 @@ check("tensors of a device that is not current (G07)", () => {
   throws(() => x.add(torch.ones([3], on)), torch.DeviceError, /cuda:1 and cuda:0/);
 });
 
+check("every device has its own memory, libraries, numbers and streams", () => {
+  if (cuda.deviceCount() < 2) return console.log("    only one GPU: not run");
+  const second = { device: "cuda:1" };
+  const [before, first] = [cuda.memoryAllocated(1), cuda.memoryAllocated(0)];
+  const x = torch.randn([256, 256], second);
+  same(cuda.memoryAllocated(1) - before, 4 * 256 * 256);
+  same(cuda.memoryAllocated(0), first);
+  // Products, convolutions, sorting, factorisations and reductions, each beside the CPU.
+  const host = x.cpu();
+  const images = host.reshape([4, 4, 64, 64]);
+  const weight = torch.randn([8, 4, 3, 3]);
+  const { conv2d } = torch.nn.functional;
+  const pairs = [
+    [x.matmul(x), host.matmul(host)],
+    [conv2d(images.to("cuda:1"), weight.to("cuda:1")), conv2d(images, weight)],
+    [x.sort(0)[0], host.sort(0)[0]],
+    [torch.linalg.inv(x), torch.linalg.inv(host)],
+    [x.softmax(1).sum(0), host.softmax(1).sum(0)],
+  ];
+  for (const [there, here] of pairs) {
+    same(there.device.toString(), "cuda:1");
+    const scale = here.abs().max().item();
+    same(there.cpu().sub(here).abs().max().item() <= 1e-4 * scale, true);
+  }
+  torch.manualSeed(3);
+  const numbers = torch.rand([5], second).tolist();
+  same(torch.rand([5], on).tolist(), numbers);
+  const side = new cuda.Stream({ device: "cuda:1" });
+  const y = cuda.withStream(side, () => x.mul(2));
+  side.synchronize();
+  same(y.sub(x).sub(x).abs().max().item(), 0);
+  same(cuda.currentDevice(), 0);
+});
+
+check("training across two devices", () => {
+  if (cuda.deviceCount() < 2) return console.log("    only one GPU: not run");
+  torch.manualSeed(0);
+  const front = new torch.nn.Linear(8, 16).to("cuda:0");
+  const back = new torch.nn.Linear(16, 1).to("cuda:1");
+  const parameters = [...front.parameters(), ...back.parameters()];
+  const optimizer = new torch.optim.Adam(parameters, { lr: 0.01 });
+  const x = torch.randn([64, 8], on);
+  const target = x.sum(1, true).to("cuda:1");
+  let [begin, end] = [0, 0];
+  for (let step = 0; step < 200; step++) {
+    optimizer.zeroGrad();
+    const loss = torch.nn.functional.mseLoss(back(front(x).to("cuda:1")), target);
+    loss.backward();
+    optimizer.step();
+    end = loss.item();
+    if (step === 0) begin = end;
+  }
+  same(end < begin / 20, true);
+  same(front.weight.grad.device.toString(), "cuda:0");
+});
+
 let failed = 0;
 for (const [name, fn] of checks) {
   try {
