@@ -55,9 +55,12 @@ Grid choose_grid(int64_t m, int64_t n, GemmTarget tile, int64_t threads) {
 }
 
 template <class T> GemmBlocks choose_blocks(int64_t m, int64_t n, int64_t k, GemmTarget tile) {
-  constexpr int64_t kDepth = 256, kRows = 96, kColBytes = 4096;
+  constexpr int64_t kRows = 96, kColBytes = 4096, kPanelBytes = 16 << 10;
+  const int64_t panel_row = tile.tile_cols * static_cast<int64_t>(sizeof(T));
+  const int64_t depth = std::clamp<int64_t>(kPanelBytes / panel_row, 256, 512);
   int64_t cols = std::max<int64_t>(kColBytes / sizeof(T), tile.tile_cols);
-  return {std::min(kRows, m), std::min(round_up(n, tile.tile_cols), cols), std::min(kDepth, k)};
+  const int64_t rows = kRows / tile.tile_rows * tile.tile_rows;
+  return {std::min(rows, m), std::min(round_up(n, tile.tile_cols), cols), std::min(depth, k)};
 }
 
 /// The product on the own kernels, with a bias per row of C unless null.

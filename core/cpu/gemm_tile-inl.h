@@ -18,7 +18,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Tile of kRows x kCols elements of C that lives in registers; two vectors wide.
 template <class T> struct TileShape {
   static constexpr int kLanes = static_cast<int>(hn::MaxLanes(hn::ScalableTag<T>()));
-  static constexpr int kRows = HWY_MAX_BYTES >= 64 ? 12 : HWY_MAX_BYTES >= 32 ? 6 : 4;
+  // WebAssembly: five rows keep the units busy and leave V8 the registers that it needs beside.
+  static constexpr int kRows = HWY_MAX_BYTES >= 64      ? 12
+                               : HWY_MAX_BYTES >= 32    ? 6
+                               : HWY_TARGET == HWY_WASM ? 5
+                                                        : 4;
   static constexpr int kVecs = 2;
   static constexpr int kCols = kVecs * kLanes;
 };
@@ -104,7 +108,7 @@ HWY_INLINE void store_scaled(D d, V value, V beta, bool use_c, int count, T* to)
 template <int kR, int kV, class T, class V, class Rows, class Panel>
 HWY_INLINE void accumulate(int64_t k, Rows a, Panel b, V (&acc)[kR][kV]) {
   const hn::ScalableTag<T> d;
-  auto step = [&]() HWY_ATTR {
+  for (int64_t p = 0; p < k; ++p) {
     const T* from = b.row();
     V row[kV];
     HWY_UNROLL(2)
@@ -117,15 +121,7 @@ HWY_INLINE void accumulate(int64_t k, Rows a, Panel b, V (&acc)[kR][kV]) {
     }
     a.advance();
     b.advance();
-  };
-  // WebAssembly's compilers do not unroll; there the loop's own instructions count.
-  constexpr int64_t kSteps = HWY_TARGET == HWY_WASM ? 4 : 1;
-  int64_t p = 0;
-  for (; kSteps > 1 && p + kSteps <= k; p += kSteps) {
-    HWY_UNROLL(4)
-    for (int64_t s = 0; s < kSteps; ++s) step();
   }
-  for (; p < k; ++p) step();
 }
 
 /// out = alpha * A[kR x k] @ B[k x kV vectors] + bias + beta * out. Rows of B must be readable for
@@ -231,7 +227,12 @@ void pack_panel(const T* HWY_RESTRICT src, int64_t line_stride, int64_t k_stride
       const T* from = src + p * k_stride;
       T* to = dst + p * width;
       int i = 0;
-      for (; i + kLanes <= rows; i += kLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+      // Two at once: a compiler would make a call of memcpy of single ones.
+      for (; i + 2 * kLanes <= rows; i += 2 * kLanes) {
+        const auto v0 = hn::LoadU(d, from + i), v1 = hn::LoadU(d, from + i + kLanes);
+        hn::StoreU(v0, d, to + i);
+        hn::StoreU(v1, d, to + i + kLanes);
+      }
       for (; i < rows; ++i) to[i] = from[i];
     }
   } else {
