@@ -16,11 +16,10 @@ Tensor grad_of(const Tensor& param) {
   return meta ? meta->grad : Tensor();
 }
 
-/// Collects the parameters that have a gradient, in a layout that the kernels can walk.
+/// Collects the parameters that have a gradient, by device, in a layout that the kernels can walk.
 class Update {
  public:
   Update(const char* op, const TensorList& params) : op_(op), params_(params) {
-    slots_.reserve(params.size());
     copies_.reserve(params.size());
   }
 
@@ -31,13 +30,9 @@ class Update {
     if (!grad.defined()) return nullptr;
     CHECK(param.is_floating(), NotImplemented, op_, ": no update for parameters of dtype ",
           param.dtype());
-    CHECK(device_ == param.device() || slots_.empty(), Device, op_,
-          ": expected the parameters of one call on one device, got ", device_, " and ",
-          param.device());
-    device_ = param.device();
     UpdateSlot slot{.dtype = param.dtype(), .n = param.numel(), .param = nullptr, .grad = nullptr};
     Tensor like = write(is_dense(param) ? param : contiguous(param), param);
-    if (device_.is_meta()) return nullptr;
+    if (param.is_meta()) return nullptr;
     slot.param = like.device_data();
     Tensor laid_out = fit(grad, like);
     slot.grad = laid_out.device_data();
@@ -48,15 +43,14 @@ class Update {
             param.sizes(), ", got ", s->sizes());
       slot.state[n++] = write(fit(*s, like), *s).device_data();
     }
-    slots_.push_back(slot);
-    return &slots_.back();
+    return &slots_on(param.device()).emplace_back(slot);
   }
 
   template <class Options>
   void run(void (*OptimKernels::*kernel)(std::span<const UpdateSlot>, const Options&),
            const Options& options) {
-    if (slots_.empty()) return;
-    launch(op_, device_, kernel, std::span<const UpdateSlot>(slots_), options);
+    for (const auto& [device, slots] : groups_)
+      launch(op_, device, kernel, std::span<const UpdateSlot>(slots), options);
     for (auto& [from, to] : copies_)
       if (to.defined()) copy_raw(from, to);
   }
@@ -76,12 +70,18 @@ class Update {
     copies_.emplace_back(used, used.same(target) ? Tensor() : target);
     return copies_.back().first;
   }
+  std::vector<UpdateSlot>& slots_on(Device device) {
+    for (auto& [known, slots] : groups_)
+      if (known == device) return slots;
+    auto& slots = groups_.emplace_back(device, std::vector<UpdateSlot>()).second;
+    slots.reserve(params_.size());
+    return slots;
+  }
   void hold(const Tensor& t) { copies_.emplace_back(t, Tensor()); }
 
   const char* op_;
   const TensorList& params_;
-  Device device_;
-  std::vector<UpdateSlot> slots_;
+  std::vector<std::pair<Device, std::vector<UpdateSlot>>> groups_;
   std::vector<std::pair<Tensor, Tensor>> copies_;
 };
 
