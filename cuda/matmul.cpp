@@ -175,8 +175,8 @@ struct Factor {
 };
 
 bool take_layout(Factor& f) {
-  const int64_t rows = f.t.size(1), cols = f.t.size(2), s1 = f.t.stride(1), s2 = f.t.stride(2);
-  f.stride = f.t.size(0) > 1 ? f.t.stride(0) : 0;
+  const int64_t rows = f.t.size(-2), cols = f.t.size(-1), s1 = f.t.stride(-2), s2 = f.t.stride(-1);
+  f.stride = batch_count(f.t) > 1 ? batch_stride(f.t) : 0;
   f.by_columns = false;
   if ((s2 == 1 || cols == 1) && (s1 >= cols || rows == 1)) {
     f.ld = rows == 1 ? cols : s1;
@@ -212,16 +212,16 @@ uint8_t mode_of(DType dtype) {
 }
 
 Problem describe(const Factor& a, const Factor& b, const Tensor& c, bool bias) {
-  Problem p{.m = c.size(1),
-            .n = c.size(2),
-            .k = a.t.size(2),
-            .batch = c.size(0),
+  Problem p{.m = c.size(-2),
+            .n = c.size(-1),
+            .k = a.t.size(-1),
+            .batch = batch_count(c),
             .ld_a = a.ld,
             .ld_b = b.ld,
-            .ld_c = c.size(1) == 1 ? c.size(2) : c.stride(1),
+            .ld_c = c.size(-2) == 1 ? c.size(-1) : c.stride(-2),
             .stride_a = a.stride,
             .stride_b = b.stride,
-            .stride_c = c.size(0) > 1 ? c.stride(0) : 0,
+            .stride_c = batch_count(c) > 1 ? batch_stride(c) : 0,
             .dtype = static_cast<uint8_t>(c.dtype()),
             .by_columns_a = a.by_columns,
             .by_columns_b = b.by_columns,
@@ -277,7 +277,7 @@ void product(const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor&
 void bmm(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha,
          const Scalar& beta) {
   if (c.numel() == 0) return;
-  if (a.size(2) == 0) return scale_matrices(c, beta);
+  if (a.size(-1) == 0) return scale_matrices(c, beta);
   if (is_integral(c.dtype(), true)) {
     CHECK(c.dtype() != DType::Bool, DType, "matmul: no kernel for dtype bool");
     return integer_product(a, b, c, alpha.to_int(), beta.to_int());
@@ -287,7 +287,7 @@ void bmm(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha,
 
 // The library's bias needs products of floats that have an inner dimension.
 bool biased(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& c) {
-  if (!c.is_floating() || c.numel() == 0 || a.size(2) == 0 || bias.stride(0) != 1) return false;
+  if (!c.is_floating() || c.numel() == 0 || a.size(-1) == 0 || bias.stride(0) != 1) return false;
   if (c.dtype() == DType::Float64) return false;
   product(a, b, &bias, c, 1, 0);
   return true;

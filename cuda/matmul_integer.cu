@@ -1,4 +1,5 @@
 // Matrix products of integers, which cuBLAS has not, and scaling of a result.
+#include "core/ops/matmul.h"
 #include "cuda/device.cuh"
 #include "cuda/matmul.h"
 
@@ -9,15 +10,15 @@ constexpr int tile = 16;
 
 struct Matrices {
   const void* data;
-  int64_t batch_stride, row_stride, col_stride;
+  int64_t step, row_stride, col_stride;
 
   explicit Matrices(const Tensor& t)
       : data(data_of(t)),
-        batch_stride(t.stride(0)),
-        row_stride(t.stride(1)),
-        col_stride(t.stride(2)) {}
+        step(batch_stride(t)),
+        row_stride(t.stride(-2)),
+        col_stride(t.stride(-1)) {}
   __device__ int64_t at(int64_t n, int64_t i, int64_t j) const {
-    return n * batch_stride + i * row_stride + j * col_stride;
+    return n * step + i * row_stride + j * col_stride;
   }
 };
 
@@ -49,7 +50,7 @@ __global__ void integer_kernel(DType dtype, Matrices a, Matrices b, Matrices c, 
 template <class A> void scale_as(const Tensor& c, A beta, bool zero) {
   const Matrices to(c);
   const DType dtype = c.dtype();
-  const int64_t m = c.size(1), n = c.size(2);
+  const int64_t m = c.size(-2), n = c.size(-1);
   for_each(c.numel(), [=] __device__(int64_t i) {
     const int64_t at = to.at(i / (m * n), i / n % m, i % n);
     void* p = const_cast<void*>(to.data);
@@ -61,11 +62,11 @@ template <class A> void scale_as(const Tensor& c, A beta, bool zero) {
 
 void integer_product(const Tensor& a, const Tensor& b, const Tensor& c, int64_t alpha,
                      int64_t beta) {
-  const int64_t m = c.size(1), n = c.size(2);
+  const int64_t m = c.size(-2), n = c.size(-1);
   const int64_t tiles = (m + tile - 1) / tile * ((n + tile - 1) / tile);
-  integer_kernel<<<static_cast<unsigned>(tiles * c.size(0)), dim3(tile, tile), 0,
+  integer_kernel<<<static_cast<unsigned>(tiles * batch_count(c)), dim3(tile, tile), 0,
                    current_stream()>>>(c.dtype(), Matrices(a), Matrices(b), Matrices(c), m, n,
-                                       a.size(2), tiles, static_cast<uint64_t>(alpha),
+                                       a.size(-1), tiles, static_cast<uint64_t>(alpha),
                                        static_cast<uint64_t>(beta));
   check_launch();
 }

@@ -17,12 +17,12 @@ template <class T> T scalar_as(const Scalar& s) {
 }
 
 template <class T> MatrixView<T> matrix(const Tensor& t) {
-  return {const_cast<T*>(t.data<std::remove_const_t<T>>()), t.size(1), t.size(2), t.stride(1),
-          t.stride(2)};
+  return {const_cast<T*>(t.data<std::remove_const_t<T>>()), t.size(-2), t.size(-1), t.stride(-2),
+          t.stride(-1)};
 }
 
 template <class T> void run(const Tensor& a, const Tensor& b, const Tensor& c, T alpha, T beta) {
-  if (c.size(0) == 1) {
+  if (batch_count(c) == 1) {
     if constexpr (std::is_same_v<T, float>)
       gemm_f32(matrix<const T>(a), matrix<const T>(b), matrix<T>(c), alpha, beta);
     else if constexpr (std::is_same_v<T, double>)
@@ -34,19 +34,19 @@ template <class T> void run(const Tensor& a, const Tensor& b, const Tensor& c, T
   BatchedGemm<T> p{.a = a.data<T>(),
                    .b = b.data<T>(),
                    .c = c.data<T>(),
-                   .batch = c.size(0),
-                   .m = c.size(1),
-                   .n = c.size(2),
-                   .k = a.size(2),
-                   .a_batch_stride = a.stride(0),
-                   .a_row_stride = a.stride(1),
-                   .a_col_stride = a.stride(2),
-                   .b_batch_stride = b.stride(0),
-                   .b_row_stride = b.stride(1),
-                   .b_col_stride = b.stride(2),
-                   .c_batch_stride = c.stride(0),
-                   .c_row_stride = c.stride(1),
-                   .c_col_stride = c.stride(2),
+                   .batch = batch_count(c),
+                   .m = c.size(-2),
+                   .n = c.size(-1),
+                   .k = a.size(-1),
+                   .a_batch_stride = batch_stride(a),
+                   .a_row_stride = a.stride(-2),
+                   .a_col_stride = a.stride(-1),
+                   .b_batch_stride = batch_stride(b),
+                   .b_row_stride = b.stride(-2),
+                   .b_col_stride = b.stride(-1),
+                   .c_batch_stride = batch_stride(c),
+                   .c_row_stride = c.stride(-2),
+                   .c_col_stride = c.stride(-1),
                    .alpha = alpha,
                    .beta = beta};
   if constexpr (std::is_same_v<T, float>)

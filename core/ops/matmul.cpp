@@ -43,14 +43,7 @@ bool biased_product(const char* op, const Tensor& a, const Tensor& b, const Tens
   const MatmulKernels* table = cuda_kernels<MatmulKernels>;
   if (!table || !table->biased) return false;
   const LaunchScope scope(op, c.device());
-  return table->biased(as_batch(a), as_batch(b), bias, as_batch(c));
-}
-
-Tensor as_batch(const Tensor& x) {
-  Dims sizes = x.sizes(), strides = x.strides();
-  sizes.insert(0, 1);
-  strides.insert(0, 0);
-  return alias(x, sizes, strides, x.offset());
+  return table->biased(a, b, bias, c);
 }
 
 Tensor mm(const Tensor& a, const Tensor& b) {
@@ -60,7 +53,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
         " cannot be multiplied: ", a.size(1), " columns and ", b.size(0), " rows differ");
   check_matrices("mm", a, b);
   Tensor c = empty(Dims{a.size(0), b.size(1)}, options_of(a));
-  matrix_product("mm", as_batch(a), as_batch(b), as_batch(c), 1, 0);
+  matrix_product("mm", a, b, c, 1, 0);
   if (wants_grad(a, b))
     record("MmBackward0", c, inputs(a, b), [a = save(a), b = save(b)](Backward& bw) {
       if (bw.needs(0)) bw[0] = mm(bw.grad(), adjoint(bw(b)));

@@ -7,14 +7,18 @@
 namespace cresset {
 
 struct MatmulKernels {
-  /// c = alpha a b + beta c, batched over a leading dim: a [N, m, k], b [N, k, n], c [N, m, n] with
-  /// any strides for a and b (0 repeats a matrix); all of c's dtype. c is dense by rows.
+  /// c = alpha a b + beta c for a [m, k], b [k, n], c [m, n], or batches of them with a leading dim
+  /// each: any strides for a and b (0 repeats a matrix); all of c's dtype. c is dense by rows.
   void (*bmm)(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha,
               const Scalar& beta);
   /// c = a b + bias [n] in one kernel, for devices that have one; false, with nothing done, for
   /// operands that it does not serve.
   bool (*biased)(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& c) = nullptr;
 };
+
+/// How many matrices a matrix or a batch holds, and how far apart they lie.
+inline int64_t batch_count(const Tensor& t) { return t.dim() == 3 ? t.size(0) : 1; }
+inline int64_t batch_stride(const Tensor& t) { return t.dim() == 3 ? t.stride(0) : 0; }
 
 namespace ops {
 Tensor mm(const Tensor& a, const Tensor& b);
@@ -36,14 +40,12 @@ Tensor adjoint(const Tensor& x);
 Tensor right_gradient(const Tensor& a, const Tensor& g, const Tensor& b);
 /// Throws where dtype or device of two factors of `op` differ, or where they are bool.
 void check_matrices(const char* op, const Tensor& a, const Tensor& b);
-/// c = alpha a b + beta c on [N, ., .] views, unrecorded. The CPU widens half types to float32.
+/// c = alpha a b + beta c for matrices or batches, unrecorded. The CPU widens half types to float32.
 void matrix_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& c,
                     const Scalar& alpha, const Scalar& beta);
 /// Whether c = a b + bias was done by one kernel; on false nothing was. Matrices, unrecorded.
 bool biased_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias,
                     const Tensor& c);
-/// A matrix as a batch of one.
-Tensor as_batch(const Tensor& x);
 }  // namespace ops
 
 }  // namespace cresset

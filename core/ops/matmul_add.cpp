@@ -118,8 +118,7 @@ Tensor& addmm_(Tensor& self, const Tensor& a, const Tensor& b, const Scalar& bet
   CHECK((self.sizes() == Dims{a.size(0), b.size(1)}), Shape, "addmm_: expected self of shape [",
         a.size(0), ", ", b.size(1), "], got ", self.sizes());
   auto direct = [&](const Tensor& out) {
-    matrix_product("addmm_", as_batch(apart_from(out, a)), as_batch(apart_from(out, b)),
-                   as_batch(out), alpha, beta);
+    matrix_product("addmm_", apart_from(out, a), apart_from(out, b), out, alpha, beta);
   };
   return write_in_place("addmm_", self, wants_grad(self, a, b), direct,
                         [&] { return addmm(self, a, b, beta, alpha); });
@@ -162,7 +161,7 @@ Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar&
   const bool plain = beta.equals(1) && alpha.equals(1);
   if (!plain || !biased_product("addmm", a, b, self, c)) {
     if (!beta.equals(0)) copy_raw(self, c);
-    matrix_product("addmm", as_batch(a), as_batch(b), as_batch(c), alpha, beta);
+    matrix_product("addmm", a, b, c, alpha, beta);
   }
   if (wants_grad(self, a, b))
     record("AddmmBackward0", c, inputs(self, a, b),
