@@ -22,9 +22,7 @@ struct Handles {
 
 Handles& handles() {
   thread_local std::vector<std::unique_ptr<Handles>> by_device;
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  const size_t at = static_cast<size_t>(device);
+  const size_t at = static_cast<size_t>(current_device());
   if (at >= by_device.size()) by_device.resize(at + 1);
   if (!by_device[at]) by_device[at] = std::make_unique<Handles>();
   return *by_device[at];
