@@ -39,7 +39,7 @@ double measure(const std::function<void()>& work) {
   const auto begin = Clock::now();
   int calls = 0;
   std::chrono::duration<double, std::nano> spent{};
-  for (int batch = 1; spent.count() < 40e6; batch *= 2) {
+  for (int batch = 1; spent.count() < 100e6; batch *= 2) {
     for (int i = 0; i < batch; ++i) work();
     CUDA_CHECK(cudaDeviceSynchronize());
     calls += batch;

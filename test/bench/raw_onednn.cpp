@@ -38,14 +38,14 @@ class Product {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-/// Nanoseconds of one product, averaged over at least 40 ms.
+/// Nanoseconds of one product, averaged over at least 100 ms.
 double measure(Product& product) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   for (int calls = 1;; ++calls) {
     product.run();
     const std::chrono::duration<double, std::nano> spent = Clock::now() - begin;
-    if (spent.count() >= 40e6) return spent.count() / calls;
+    if (spent.count() >= 100e6) return spent.count() / calls;
   }
 }
 

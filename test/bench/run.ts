@@ -16,7 +16,7 @@ function median(values: number[]): number {
 }
 
 /** Idle threads of the library that was measured before spin for some milliseconds more. */
-const settleMs = 30;
+const settleMs = 100;
 
 /** A row whose calls are long ends early, after at least three rounds. */
 const rowMs = 12_000;

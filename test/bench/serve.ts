@@ -8,8 +8,8 @@ export type Work = () => unknown;
 export type Rows = Record<string, () => Work | Promise<Work>>;
 
 /** A measurement lasts at least this long, and one call. */
-const sampleNs = 40e6;
-const warmUpNs = 200e6;
+const sampleNs = 100e6;
+const warmUpNs = 1000e6;
 
 async function timed(work: Work, calls: number, finish: () => void): Promise<number> {
   const begin = process.hrtime.bigint();

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import nn
 
 THREADS = 2
-SAMPLE_NS = 40e6
-WARM_UP_NS = 200e6
+SAMPLE_NS = 100e6
+WARM_UP_NS = 1000e6
 
 
 def unary(function, *shape):
