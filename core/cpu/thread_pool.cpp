@@ -2,6 +2,8 @@
 #if !defined(__EMSCRIPTEN__) || defined(__EMSCRIPTEN_PTHREADS__)
 #include "core/cpu/thread_pool.h"
 
+#include <algorithm>
+#include <system_error>
 #include <thread>
 
 namespace cresset {
@@ -34,7 +36,11 @@ ThreadPool& thread_pool() {
 }
 
 void ThreadPool::start(int count) {
-  for (; started_ < count; ++started_) std::thread([this] { help(); }).detach();
+  try {
+    for (; started_ < count; ++started_) std::thread([this] { help(); }).detach();
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are do the work.
+  }
 }
 
 void ThreadPool::run(int64_t count, int threads, Job job, void* context) {
@@ -44,7 +50,7 @@ void ThreadPool::run(int64_t count, int threads, Job job, void* context) {
     return;
   }
 #if !defined(__EMSCRIPTEN__)
-  start(threads - 1);
+  start(static_cast<int>(std::min<int64_t>(threads, count)) - 1);
 #endif
   job_ = job;
   context_ = context;
