@@ -40,7 +40,8 @@ Tensor adjoint(const Tensor& x);
 Tensor right_gradient(const Tensor& a, const Tensor& g, const Tensor& b);
 /// Throws where dtype or device of two factors of `op` differ, or where they are bool.
 void check_matrices(const char* op, const Tensor& a, const Tensor& b);
-/// c = alpha a b + beta c for matrices or batches, unrecorded. The CPU widens half types to float32.
+/// c = alpha a b + beta c for matrices or batches, unrecorded. The CPU widens half types to
+/// float32.
 void matrix_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& c,
                     const Scalar& alpha, const Scalar& beta);
 /// Whether c = a b + bias was done by one kernel; on false nothing was. Matrices, unrecorded.
