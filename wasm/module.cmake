@@ -37,6 +37,7 @@ if(CRESSET_WASM_THREADS)
   add_custom_command(OUTPUT ${unwind_object}
     COMMAND ${compilers}/emcc -O2 -DNDEBUG ${wasm_options} -fdeclspec
       -D__USING_WASM_EXCEPTIONS__ -D_LIBUNWIND_HIDE_SYMBOLS -D_Thread_local= -include stdbool.h
+      -Wno-ignored-attributes
       -I${unwind}/include -c ${unwind}/src/Unwind-wasm.c -o ${unwind_object}
     DEPENDS ${unwind}/src/Unwind-wasm.c VERBATIM)
   set_source_files_properties(${unwind_object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)

@@ -12,8 +12,8 @@ namespace {
 
 /// Multiply-adds (about 80 µs) below which waking other threads may cost more than it gains.
 constexpr int64_t kParallelWork = 8 << 20;
-/// A piece for one thread is not smaller than this.
-constexpr int64_t kPieceWork = 2 << 20;
+/// A piece packs its own part of A and B, which repays from this work on.
+constexpr int64_t kPieceWork = 32 << 20;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
@@ -69,9 +69,9 @@ void run_own(MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c, T al
              const T* row_bias) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   const GemmTarget tile = gemm_target<T>();
-  int64_t threads = 1;
-  if (m * n * k > kParallelWork) threads = std::min(balanced_pieces(), m * n * k / kPieceWork);
-  const Grid grid = choose_grid(m, n, tile, threads);
+  const int64_t work = m * n * k, most = work > kParallelWork ? balanced_pieces() : 1;
+  const int64_t least = std::min<int64_t>(most, num_threads());
+  const Grid grid = choose_grid(m, n, tile, std::clamp(work / kPieceWork, least, most));
   const int64_t row_tiles = ceil_div(m, tile.tile_rows), col_tiles = ceil_div(n, tile.tile_cols);
   const int64_t piece_m = ceil_div(row_tiles, grid.rows) * tile.tile_rows;
   const int64_t piece_n = ceil_div(col_tiles, grid.cols) * tile.tile_cols;
@@ -186,11 +186,11 @@ bool prefer_onednn(MatrixView<const float> b, MatrixView<float> c) {
 /// Bands of rows of C, each by oneDNN on one thread: sharing them is left to the pool.
 void gemm_onednn_bands(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c,
                        float alpha, float beta) {
-  constexpr int64_t kBandRows = 32;
+  constexpr int64_t kBandRows = 32, kBandWork = 2 << 20;
   const int64_t work = c.rows * c.cols * a.cols;
   int64_t bands = 1;
   if (work > kParallelWork) {
-    bands = std::min({balanced_pieces(), work / kPieceWork, ceil_div(c.rows, kBandRows)});
+    bands = std::min({balanced_pieces(), work / kBandWork, ceil_div(c.rows, kBandRows)});
   }
   parallel_for(0, bands, 1, [&](int64_t lo, int64_t hi) {
     const int64_t first = c.rows * lo / bands, rows = c.rows * hi / bands - first;
