@@ -52,19 +52,25 @@ void ThreadPool::run(int64_t count, int threads, Job job, void* context) {
 #if !defined(__EMSCRIPTEN__)
   start(static_cast<int>(std::min<int64_t>(threads, count)) - 1);
 #endif
+  const int shares = static_cast<int>(std::min<int64_t>({count, threads, most_shares}));
   job_ = job;
   context_ = context;
   count_ = count;
+  shares_ = shares;
   limit_ = threads - 1;
   pending_ = count;
-  const uint64_t region = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
-  ticket_ = region << 32 | static_cast<uint32_t>(count);
+  const uint64_t region = region_.load(std::memory_order_relaxed) + 1;
+  for (int i = 0; i < shares; ++i) {
+    const auto pieces = static_cast<uint32_t>(share_begin(i + 1) - share_begin(i));
+    share_[i].ticket = region << 32 | pieces;
+  }
+  region_ = region;
   if (sleeping_.load() > 0) {
     // A helper that is about to sleep holds the lock until it does.
     { std::lock_guard lock(mutex_); }
     wake_.notify_all();
   }
-  run_pieces();
+  run_pieces(0, region);
   auto finished = [this] { return pending_.load() == 0; };
   if (spin(finished)) return;
   std::unique_lock lock(mutex_);
@@ -73,28 +79,36 @@ void ThreadPool::run(int64_t count, int threads, Job job, void* context) {
   waiting_ = false;
 }
 
-/// The index of a piece that is the caller's from now on; -1 when none is left.
-int64_t ThreadPool::take_piece() {
-  uint64_t ticket = ticket_.load();
-  // A ticket that is unchanged is of the same region: the next one begins when this one has ended.
-  while (static_cast<uint32_t>(ticket) != 0)
-    if (ticket_.compare_exchange_weak(ticket, ticket - 1))
-      return count_ - static_cast<int64_t>(static_cast<uint32_t>(ticket));
-  return -1;
+/// The index of a piece of this share that is the caller's from now on; -1 when none is left, or
+/// when the region has ended.
+int64_t ThreadPool::take_piece(int share, uint64_t region) {
+  std::atomic<uint64_t>& shared = share_[share].ticket;
+  uint64_t ticket = shared.load();
+  for (;;) {
+    const uint32_t left = static_cast<uint32_t>(ticket);
+    if (left == 0 || ticket >> 32 != static_cast<uint32_t>(region)) return -1;
+    if (shared.compare_exchange_weak(ticket, ticket - 1)) return share_begin(share + 1) - left;
+  }
 }
 
-void ThreadPool::run_pieces() {
-  for (int64_t index; (index = take_piece()) >= 0;) {
-    job_(context_, index);
-    if (pending_.fetch_sub(1) != 1 || !waiting_.load()) continue;
-    std::lock_guard lock(mutex_);
-    done_.notify_one();
+/// Takes pieces until none is left, those of share `home` first.
+void ThreadPool::run_pieces(int home, uint64_t region) {
+  const int shares = shares_.load();
+  for (int i = 0; i < shares; ++i) {
+    const int share = (home + i) % shares;
+    for (int64_t index; (index = take_piece(share, region)) >= 0;) {
+      job_(context_, index);
+      if (pending_.fetch_sub(1) != 1 || !waiting_.load()) continue;
+      std::lock_guard lock(mutex_);
+      done_.notify_one();
+    }
   }
 }
 
 void ThreadPool::help() {
   const int number = helpers_++;
-  auto come = [this, number] { return wants(number); };
+  uint64_t seen = 0;
+  auto come = [&] { return region_.load() != seen && number < limit_.load(); };
   for (;;) {
     if (!spin(come)) {
       std::unique_lock lock(mutex_);
@@ -102,7 +116,9 @@ void ThreadPool::help() {
       wake_.wait(lock, come);
       --sleeping_;
     }
-    run_pieces();
+    seen = region_.load();
+    // The limit is the one of this region or of a later one, which then does not give its pieces.
+    if (number < limit_.load()) run_pieces(number + 1, seen);
   }
 }
 

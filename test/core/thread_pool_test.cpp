@@ -47,6 +47,27 @@ TEST(ThreadPool, SeveralCallersAtOnce) {
   for (std::thread& caller : callers) caller.join();
 }
 
+TEST(ThreadPool, EachThreadBeginsWithItsOwnShare) {
+  struct Both {
+    std::atomic<int> begun{0};
+    std::thread::id first;
+  };
+  for (int region = 0; region < 200; ++region) {
+    Both both;
+    // Neither piece ends before the other has begun, so two threads take one each.
+    thread_pool().run(
+        2, 2,
+        [](void* context, int64_t index) {
+          auto& b = *static_cast<Both*>(context);
+          if (index == 0) b.first = std::this_thread::get_id();
+          ++b.begun;
+          while (b.begun < 2) std::this_thread::yield();
+        },
+        &both);
+    ASSERT_EQ(both.first, std::this_thread::get_id());
+  }
+}
+
 TEST(ThreadPool, UsesNoMoreThreadsThanAsked) {
   expect_each_once(thread_pool(), 8, 4);  // three helpers exist from here on
   struct Seen {
