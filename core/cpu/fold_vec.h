@@ -60,22 +60,22 @@ template <class T, Fold f, class V> HWY_INLINE double fold_four(V a0, V a1, V a2
   return fold_lanes<T, f>(lanes);
 }
 
-/// Folds 2 * n contiguous elements as two runs of n side by side: two streams of loads keep
-/// twice as many cache lines on their way (measured: 0.27 instead of 0.45 ms for 40 MB).
-template <class T, Fold f, class V> HWY_INLINE double fold_streams(const T* x, int64_t n, V c) {
-  constexpr int64_t w = V::width, block = 32 * 2 * w;
+/// Folds 4 * n contiguous elements, n a multiple of 32 vectors, as four runs side by side: each run
+/// is a stream of its own to the hardware's prefetchers, so more cache lines are on their way
+/// (measured on 40 MB with two threads: 0.30 ms; two runs 0.35, one 0.39).
+template <class T, Fold f, class V> HWY_NOINLINE double fold_streams(const T* x, int64_t n, V c) {
+  constexpr int64_t w = V::width, block = 32 * w;
   const V first = V(fold_identity(f));
-  const T* y = x + n;
   double total = fold_identity(f);
   for (int64_t i = 0; i < n;) {
-    V a0 = first, a1 = first, b0 = first, b1 = first;
-    for (const int64_t end = i + block; i < end; i += 2 * w) {
+    V a0 = first, a1 = first, a2 = first, a3 = first;
+    for (const int64_t end = i + block; i < end; i += w) {
       a0 = fold_join<f>(a0, fold_map<f>(V::load(x + i), c));
-      a1 = fold_join<f>(a1, fold_map<f>(V::load(x + i + w), c));
-      b0 = fold_join<f>(b0, fold_map<f>(V::load(y + i), c));
-      b1 = fold_join<f>(b1, fold_map<f>(V::load(y + i + w), c));
+      a1 = fold_join<f>(a1, fold_map<f>(V::load(x + n + i), c));
+      a2 = fold_join<f>(a2, fold_map<f>(V::load(x + 2 * n + i), c));
+      a3 = fold_join<f>(a3, fold_map<f>(V::load(x + 3 * n + i), c));
     }
-    total = fold_merge(f, total, fold_four<T, f>(a0, a1, b0, b1));
+    total = fold_merge(f, total, fold_four<T, f>(a0, a1, a2, a3));
   }
   return total;
 }
@@ -84,12 +84,15 @@ template <class T, Fold f, class V> HWY_INLINE double fold_streams(const T* x, i
 template <class T, Fold f> HWY_INLINE double fold_row(const T* x, int64_t n, T center) {
   using V = Vec<T>;
   constexpr int64_t w = V::width, block = 32 * 4 * w;
-  constexpr int64_t stream = 65536 / static_cast<int64_t>(sizeof(T));
+  constexpr int64_t size = sizeof(T), least_stream = (64 << 10) / size, stream = (320 << 10) / size;
   const V c = V(static_cast<double>(center)), first = V(fold_identity(f));
   double total = fold_identity(f);
   int64_t i = 0;
-  for (; n - i >= 2 * stream; i += 2 * stream)
-    total = fold_merge(f, total, fold_streams<T, f>(x + i, stream, c));
+  while (n - i >= 4 * least_stream) {
+    const int64_t run = std::min((n - i) / 4, stream) / (32 * w) * (32 * w);
+    total = fold_merge(f, total, fold_streams<T, f>(x + i, run, c));
+    i += 4 * run;
+  }
   while (n - i >= w) {
     const int64_t end = i + std::min(n - i, block) / w * w;
     V a0 = first, a1 = first, a2 = first, a3 = first;

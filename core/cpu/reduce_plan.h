@@ -158,8 +158,8 @@ template <class F> void run_fold(const F& f, const ReducePlan& p, const typename
   const int64_t tasks = p.outputs / width * ((width + column_block - 1) / column_block);
   const int64_t n = p.red.back(), rows = n ? p.length / n : 0, work = p.length * block;
   const bool split = work > 2 * grain && tasks < num_threads() && !in_parallel_region();
-  const int64_t pieces =
-      split ? std::clamp<int64_t>(n * block / grain, 1, std::max<int64_t>(n, 1)) : 1;
+  const int64_t splits = split ? std::min(most_splits, work / grain) : 1;
+  const int64_t pieces = split ? std::min(n, (splits + rows - 1) / rows) : 1;
   const int64_t least = std::max<int64_t>(1, grain / std::max<int64_t>(work, 1));
   if (!split && !p.columns) {
     parallel_for(0, tasks, least, [&](int64_t lo, int64_t hi) { fold_rows(f, p, x, lo, hi); });
@@ -176,7 +176,7 @@ template <class F> void run_fold(const F& f, const ReducePlan& p, const typename
     });
     return;
   }
-  const int64_t units = rows * pieces, splits = std::min(most_splits, units);
+  const int64_t units = rows * pieces;
   std::vector<Acc> partial(static_cast<size_t>(splits * block));
   for (int64_t t = 0; t < tasks; ++t) {
     parallel_for(0, splits, 1, [&](int64_t lo, int64_t hi) {
