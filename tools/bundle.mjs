@@ -17,7 +17,13 @@ async function bundle() {
     platform: "node",
     tsconfig: false,
     transform: { target: "node20" },
-    output: { format: "cjs", file: "dist/index.cjs", sourcemap: true, keepNames: true },
+    output: {
+      format: "cjs",
+      file: "dist/index.cjs",
+      strict: true,
+      sourcemap: true,
+      keepNames: true,
+    },
   });
   return output[0].exports;
 }
