@@ -166,6 +166,7 @@ double cresset_bytes_since_sweep() {
     return std::numeric_limits<double>::infinity();
   return static_cast<double>(cresset::cpu_allocated_since_sweep());
 }
+const int64_t* cresset_sweep_counter() { return cresset::cpu_sweep_counter(); }
 void cresset_mark_sweep() {
   cresset::cpu_mark_sweep();
   cresset::cuda_mark_sweep();

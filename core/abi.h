@@ -58,6 +58,8 @@ typedef struct {
 void cresset_memory_stats(cresset_memory*);
 /// Of the CPU; infinity when a CUDA device has handed out its budget.
 double cresset_bytes_since_sweep(void);
+/// Where the CPU's part of that number is kept, for hosts that read memory faster than they call.
+const int64_t* cresset_sweep_counter(void);
 void cresset_mark_sweep(void);
 /// Bytes in live tensors of all CUDA devices.
 double cresset_cuda_live_bytes(void);

@@ -4,7 +4,7 @@ set(exports
   cresset_module_start cresset_env_new cresset_env_delete cresset_call cresset_error
   cresset_roll_hash cresset_schemas cresset_free cresset_live cresset_scope_begin cresset_scope_end
   cresset_scope_of cresset_keep cresset_scope_ids cresset_snapshot cresset_frame_capacity
-  cresset_data cresset_memory_stats cresset_bytes_since_sweep cresset_mark_sweep cresset_empty_cache
+  cresset_data cresset_memory_stats cresset_sweep_counter cresset_mark_sweep cresset_empty_cache
   cresset_reset_peak cresset_set_memory_limit cresset_num_threads cresset_set_num_threads
   cresset_build_info malloc free)
 set(name cresset)

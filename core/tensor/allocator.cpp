@@ -156,6 +156,7 @@ void set_reclaim_hook(ReclaimHook hook) noexcept { cache().reclaim = hook; }
 bool reclaim_memory(int attempt) { return cache().reclaim && cache().reclaim(attempt); }
 
 int64_t cpu_allocated_since_sweep() noexcept { return cache().since_sweep; }
+const int64_t* cpu_sweep_counter() noexcept { return &cache().since_sweep; }
 void cpu_mark_sweep(int64_t bytes) noexcept { cache().since_sweep = bytes; }
 int64_t cpu_allocated() noexcept { return cache().stats.allocated; }
 

@@ -34,6 +34,8 @@ void set_reclaim_hook(ReclaimHook hook) noexcept;
 
 /// Bytes allocated since the last call of `take`; the memory policy polls it.
 int64_t cpu_allocated_since_sweep() noexcept;
+/// Where that number is kept.
+const int64_t* cpu_sweep_counter() noexcept;
 /// Starts to count from `bytes`.
 void cpu_mark_sweep(int64_t bytes = 0) noexcept;
 /// `allocated` of the statistics, without taking the lock.

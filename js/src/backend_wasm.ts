@@ -31,6 +31,8 @@ export class WasmBackend implements Backend {
   /** Of each open scope: its handles that no WeakRef watches. */
   private readonly scopes: number[] = [];
   private view = new Float64Array(0);
+  /** The two halves of the core's count of bytes since the last sweep. */
+  private counter = new Uint32Array(2);
   private frameAt = 0;
   private frameLength = 0;
   private moved: (frame: Float64Array) => void = () => {};
@@ -42,7 +44,6 @@ export class WasmBackend implements Backend {
   private lastSweep = performance.now();
   private sweepMs = 5;
   private readonly invoke: CoreExports["cresset_call"];
-  private readonly sinceSweep: CoreExports["cresset_bytes_since_sweep"];
   private readonly env: number;
   private readonly scratch: number;
   private readonly garbage: FinalizationRegistry<null>;
@@ -58,9 +59,9 @@ export class WasmBackend implements Backend {
     exports.__wasm_call_ctors();
     exports.cresset_module_start();
     this.invoke = exports.cresset_call;
-    this.sinceSweep = exports.cresset_bytes_since_sweep;
     this.env = exports.cresset_env_new();
     this.scratch = exports.malloc(scratchBytes) >>> 0;
+    this.grown();
     this.garbage = new FinalizationRegistry(() => this.sawCollection());
     this.garbage.register({}, null);
   }
@@ -85,6 +86,10 @@ export class WasmBackend implements Backend {
   adopt(id: number, holder: object): void {
     const scoped = this.core.exports.cresset_scope_of(this.env, id) > 0;
     if (!scoped || !this.leftToScope(this.sinceSweep())) this.watch(id, holder);
+  }
+
+  private sinceSweep(): number {
+    return this.counter[0]! + this.counter[1]! * 2 ** 32;
   }
 
   private watch(id: number, holder: object): void {
@@ -178,8 +183,10 @@ export class WasmBackend implements Backend {
 
   /** The memory has grown, which detaches the views of memory that is not shared. */
   grown(): void {
+    const { exports, memory } = this.core;
+    this.counter = new Uint32Array(memory.buffer, exports.cresset_sweep_counter() >>> 0, 2);
     if (this.frameAt === 0) return;
-    this.view = new Float64Array(this.core.memory.buffer, this.frameAt, this.frameLength);
+    this.view = new Float64Array(memory.buffer, this.frameAt, this.frameLength);
     this.moved(this.view);
   }
 

@@ -27,7 +27,7 @@ export interface CoreExports {
   cresset_frame_capacity(): number;
   cresset_data(env: number, id: number, bytes: number): number;
   cresset_memory_stats(out: number): void;
-  cresset_bytes_since_sweep(): number;
+  cresset_sweep_counter(): number;
   cresset_mark_sweep(): void;
   cresset_empty_cache(): void;
   cresset_reset_peak(): void;
