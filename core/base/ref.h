@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/pool.h"
@@ -18,11 +19,11 @@ class RefCounted : public Pooled {
   virtual ~RefCounted() = default;
 
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  /// Gives up one reference and says whether it was the last, whose owner then destroys the object.
   /// The last owner needs no atomic operation: nobody else is there to change the count.
-  void release() const noexcept {
-    if (refs_.load(std::memory_order_acquire) == 1 ||
-        refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      const_cast<RefCounted*>(this)->destroy();
+  bool release() const noexcept {
+    return refs_.load(std::memory_order_acquire) == 1 ||
+           refs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
   /// What `retain` does, for an object that no other thread knows yet.
   void retain_unshared() const noexcept {
@@ -30,7 +31,6 @@ class RefCounted : public Pooled {
   }
   uint32_t use_count() const noexcept { return refs_.load(std::memory_order_relaxed); }
 
- protected:
   virtual void destroy() noexcept { delete this; }
 
  private:
@@ -53,7 +53,7 @@ template <class T> class Ref {
     return *this;
   }
   ~Ref() {
-    if (p_) p_->release();
+    if (p_ && p_->release()) destroy(p_);
   }
   /// Owns a new object, which no other thread knows yet.
   static Ref of_new(T* p) noexcept {
@@ -69,6 +69,13 @@ template <class T> class Ref {
   bool operator==(const Ref& o) const noexcept { return p_ == o.p_; }
 
  private:
+  // In one place, for handles end everywhere; without a virtual call where the class is known.
+  [[gnu::noinline]] static void destroy(T* p) noexcept {
+    if constexpr (std::is_final_v<T> && requires { &T::destroy == &RefCounted::destroy; })
+      delete p;
+    else
+      static_cast<RefCounted*>(p)->destroy();
+  }
   T* p_ = nullptr;
 };
 

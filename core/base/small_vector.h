@@ -71,6 +71,11 @@ template <class T, uint32_t N> class SmallVector {
     for (size_t i = size_; i < n; ++i) data_[i] = value;
     size_ = static_cast<uint32_t>(n);
   }
+  /// Makes room for n elements; their values are yet to be written.
+  void resize_for_overwrite(size_t n) {
+    reserve(n);
+    size_ = static_cast<uint32_t>(n);
+  }
   void assign(size_t n, T value) {
     size_ = 0;
     resize(n, value);

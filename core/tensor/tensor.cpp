@@ -73,16 +73,16 @@ TensorImpl::TensorImpl(Ref<Storage> s, Dims sz, Dims st, int64_t off, DType dt)
 }
 
 TensorImpl::TensorImpl(Ref<Storage> s, std::span<const int64_t> sz, DType dt)
-    : storage(std::move(s)), sizes(sz.size()), strides(sz.size()), offset(0), dtype(dt) {
+    : storage(std::move(s)), offset(0), numel(1), dtype(dt), contiguous(true) {
+  sizes.resize_for_overwrite(sz.size());
+  strides.resize_for_overwrite(sz.size());
   int64_t step = 1;
-  numel = 1;
   for (size_t i = sz.size(); i-- > 0;) {
     sizes[i] = sz[i];
     strides[i] = step;
     step *= std::max<int64_t>(sz[i], 1);
     numel *= sz[i];
   }
-  contiguous = true;
 }
 
 TensorImpl::~TensorImpl() { delete autograd; }
