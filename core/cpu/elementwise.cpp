@@ -230,14 +230,24 @@ bool fills_line(const void* p, size_t width) {
   return loop_block * width <= 64 && reinterpret_cast<uintptr_t>(p) % 64 == 0;
 }
 
+// Whether a whole block may be written behind the end of `t`: the rest of its last cache line
+// belongs to no tensor.
+bool owns_line(const Tensor& t, size_t width) {
+  const Storage& storage = t.storage();
+  return loop_block * width <= 64 && storage.context() == nullptr && t.offset() == 0 &&
+         storage.bytes() == static_cast<size_t>(t.numel()) * width;
+}
+
 // Runs the loop on n elements at given places (null: not read); the ragged end of what is not
 // padded to whole blocks goes through buffers that are.
 void run_loop(const LoopRun& run, const void* const* in, void* out, int64_t n, const bool* padded,
               bool out_padded) {
-  bool all_padded = out_padded;
-  for (int k = 0; k < run.inputs; ++k) all_padded &= !in[k] || padded[k];
   int64_t whole = n & ~(loop_block - 1);
-  if (all_padded && whole < n) whole += loop_block;
+  if (whole < n && out_padded) {
+    bool all_padded = true;
+    for (int k = 0; k < run.inputs; ++k) all_padded &= !in[k] || padded[k];
+    if (all_padded) whole += loop_block;
+  }
   if (whole) run.loop(in, out, run.params, whole);
   if (whole >= n) return;
   Buffers& buffers = scratch();
@@ -380,6 +390,34 @@ bool is_constant(const Tensor& t) {
   return true;
 }
 
+/// Where the operands of a loop over contiguous memory lie.
+struct FlatOperands {
+  const char* in[max_operands] = {};
+  bool padded[max_operands] = {};
+  bool whole_lines = false;  ///< a last block of fewer elements may be computed in full
+};
+
+void run_flat(const LoopRun& run, const FlatOperands& flat, const Tensor& out) {
+  const int64_t n = out.numel();
+  const int64_t end = flat.whole_lines ? (n + loop_block - 1) / loop_block * loop_block : n;
+  char* to = static_cast<char*>(out.data());
+  parallel_for(0, end, grain, [&](int64_t lo, int64_t hi) {
+    const void* from[max_operands];
+    size_t skip = static_cast<size_t>(lo) * run.width;
+    for (int k = 0; k < run.inputs; ++k) from[k] = flat.in[k] ? flat.in[k] + skip : nullptr;
+    run_loop(run, from, to + skip, hi - lo, flat.padded, false);
+  });
+}
+
+void run_uniform(const LoopRun& run, const RowCall& call) {
+  FlatOperands flat{.whole_lines = owns_line(*call.out, run.width)};
+  for (size_t k = 0; k < call.in.size(); ++k) {
+    flat.in[k] = call.in[k]->tensor().data<char>();
+    flat.whole_lines = flat.whole_lines && fills_line(flat.in[k], run.width);
+  }
+  run_flat(run, flat, *call.out);
+}
+
 // The common case without a job: contiguous operands of the compute type and one shape, and
 // numbers as long as the tensors are small.
 bool run_contiguous(const LoopRun& run, const RowCall& call) {
@@ -387,14 +425,14 @@ bool run_contiguous(const LoopRun& run, const RowCall& call) {
   const DType dtype = memory_dtype(call.compute);
   const int64_t n = out.numel();
   if (out.dtype() != dtype || !out.is_contiguous() || n == 0) return false;
-  const char* in[max_operands] = {};
-  bool padded[max_operands] = {};
+  FlatOperands flat{.whole_lines = owns_line(out, run.width)};
   for (size_t k = 0; k < call.in.size(); ++k) {
     if (!call.in[k]) continue;
     const Operand& o = *call.in[k];
     if (o.is_tensor() && o.tensor().dtype() != dtype) return false;
     if (o.is_tensor() && same_layout(o.tensor(), out)) {
-      in[k] = static_cast<const char*>(o.tensor().data());
+      flat.in[k] = o.tensor().data<char>();
+      flat.whole_lines = flat.whole_lines && fills_line(flat.in[k], run.width);
       continue;
     }
     if (n > block || (o.is_tensor() && !is_constant(o.tensor()))) return false;
@@ -403,16 +441,10 @@ bool run_contiguous(const LoopRun& run, const RowCall& call) {
     const void* value = o.is_tensor() ? o.tensor().data() : static_cast<void*>(number.number);
     char* cells = scratch().buffer[k];
     fill_cells(cells, value, run.width, (n + loop_block - 1) / loop_block * loop_block);
-    in[k] = cells;
-    padded[k] = true;
+    flat.in[k] = cells;
+    flat.padded[k] = true;
   }
-  char* to = static_cast<char*>(out.data());
-  parallel_for(0, n, grain, [&](int64_t lo, int64_t hi) {
-    const void* from[max_operands];
-    size_t skip = static_cast<size_t>(lo) * run.width;
-    for (int k = 0; k < run.inputs; ++k) from[k] = in[k] ? in[k] + skip : nullptr;
-    run_loop(run, from, to + skip, hi - lo, padded, false);
-  });
+  run_flat(run, flat, out);
   return true;
 }
 
@@ -424,6 +456,7 @@ void run_row(const RowCall& call) {
                .width = itemsize(memory_dtype(call.compute)),
                .inputs = static_cast<int>(call.in.size())};
   ASSERT(loop.loop);
+  if (call.uniform) return run_uniform(loop, call);
   if (run_contiguous(loop, call)) return;
   Job job;
   static_cast<LoopRun&>(job) = loop;

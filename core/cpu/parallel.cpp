@@ -91,9 +91,7 @@ void sync_openmp_threads() {
 
 namespace detail {
 
-bool worth_parallel(int64_t range, int64_t grain) {
-  return range > grain && range > 1 && num_threads() > 1 && !in_parallel_region();
-}
+bool may_share() { return num_threads() > 1 && !in_parallel_region(); }
 
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* context) {
   int64_t count = piece_count(end - begin, grain);

@@ -27,8 +27,8 @@ void sync_openmp_threads();
 namespace detail {
 using RangeBody = void (*)(void* context, int64_t lo, int64_t hi);
 
-/// True when [begin, end) is worth more than one thread and none is running already.
-bool worth_parallel(int64_t range, int64_t grain);
+/// Whether a region may use more than one thread: there are several, and none is running already.
+bool may_share();
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* context);
 }  // namespace detail
 
@@ -37,7 +37,8 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
 /// with one thread, or inside another region. `f` must not throw.
 template <class F> void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
   if (begin >= end) return;
-  if (!detail::worth_parallel(end - begin, grain)) {
+  const int64_t range = end - begin;
+  if (range <= grain || range == 1 || !detail::may_share()) {
     f(begin, end);
     return;
   }

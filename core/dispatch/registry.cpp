@@ -127,7 +127,7 @@ void call_row(Row row, bool in_place, Frame& f) {
     f.begin_results(0);
     return;
   }
-  Tensor y = ops::elementwise(row, {in.data(), static_cast<size_t>(n)}, p);
+  Tensor y = ops::elementwise(row, std::span<const Operand>(in.data(), static_cast<size_t>(n)), p);
   f.begin_results(1);
   f.put_tensor(std::move(y));
 }

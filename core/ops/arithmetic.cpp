@@ -41,21 +41,19 @@ Tensor with_alpha(Row row, const char* op, DTypeClass cls, Operand&& a, Operand&
                   const Scalar& alpha, size_t scaled) {
   // Two plain numbers give a 0-d tensor.
   if (!a.is_tensor() && !b.is_tensor()) a = a.as_tensor();
-  Operand in[] = {std::move(a), std::move(b)};
   double factor = 1;
   if (!is_one(alpha)) {
-    check_factor(op, "alpha", alpha, result_dtype(op, cls, in));
-    factor = take_factor(alpha, in[scaled]);
+    check_factor(op, "alpha", alpha, result_dtype(op, cls, {a, b}));
+    factor = take_factor(alpha, scaled == 0 ? a : b);
   }
-  return elementwise(row, in, {&factor, 1});
+  return elementwise(row, {a, b}, {&factor, 1});
 }
 
 void with_alpha_(Row row, const char* op, DTypeClass cls, Tensor& self, Operand other,
                  const Scalar& alpha) {
   double factor = 1;
   if (!is_one(alpha)) {
-    const Operand in[] = {Operand(self), other};
-    check_factor(op, "alpha", alpha, result_dtype(op, cls, in));
+    check_factor(op, "alpha", alpha, result_dtype(op, cls, {Operand(self), other}));
     factor = take_factor(alpha, other);
   }
   elementwise_(row, self, {&other, 1}, {&factor, 1});

@@ -28,7 +28,7 @@ namespace {
 // Rows that give a real result for complex input, computed in complex arithmetic.
 bool gives_real(Row row) { return row == Row::abs || row == Row::angle; }
 
-DType promote(std::span<const Operand> in) {
+DType promote(const Operands& in) {
   PromotionState state;
   for (const Operand& o : in) {
     if (!o.is_tensor())
@@ -53,7 +53,7 @@ struct Plan {
 };
 
 // The output takes the strides of the operands when all full-size operands agree on them.
-void choose_layout(Plan& plan, std::span<const Operand> in) {
+void choose_layout(Plan& plan, const Operands& in) {
   const Tensor* first = nullptr;
   for (const Operand& o : in) {
     if (!o.is_tensor() || !(o.tensor().sizes() == plan.sizes)) continue;
@@ -65,7 +65,7 @@ void choose_layout(Plan& plan, std::span<const Operand> in) {
   if (first && !first->is_contiguous() && is_dense(*first)) plan.layout = first;
 }
 
-Plan make_plan(Row row, std::span<const Operand> in) {
+Plan make_plan(Row row, const Operands& in) {
   const RowInfo& info = row_info(row);
   Plan plan;
   const Tensor* first = nullptr;
@@ -136,19 +136,17 @@ void check_exponent(Row row, DType dtype, const Operand& b) {
 }
 
 /// Computes in `dtype` and stores into `out`.
-void run(Row row, DType dtype, std::span<const Operand> in, std::span<const double> params,
+void run(Row row, DType dtype, const Operands& in, std::span<const double> params,
          const Tensor& out) {
   const char* name = row_info(row).name;
   if (in.size() == 2) {
     check_divisor(row, dtype, out.device(), in[1]);
     check_exponent(row, dtype, in[1]);
   }
-  const Operand* list[3];
-  for (size_t i = 0; i < in.size(); ++i) list[i] = &in[i];
   RowCall call{.row = row,
                .compute = compute_for(dtype),
                .params = params.data(),
-               .in = {list, in.size()},
+               .in = in.list(),
                .out = &out};
   launch(name, out.device(), &ElementwiseKernels::row, call);
 }
@@ -177,7 +175,7 @@ const char* node_name(Row row) {
 /// The recorded application of a row: keeps what its derivative texts mention.
 class RowNode final : public Node {
  public:
-  RowNode(Row row, std::span<const Operand> in, std::span<const double> params)
+  RowNode(Row row, const Operands& in, std::span<const double> params)
       : Node(node_name(row)), row_(row), arity_(in.size()) {
     std::copy(params.begin(), params.end(), params_);
     next.reserve(in.size());
@@ -268,7 +266,7 @@ class RowNode final : public Node {
   bool saves_output_ = false, released_ = false;
 };
 
-bool any_wants_grad(std::span<const Operand> in) {
+bool any_wants_grad(const Operands& in) {
   if (!grad_enabled()) return false;
   for (const Operand& o : in)
     if (o.is_tensor() && o.tensor().requires_grad()) return true;
@@ -289,7 +287,7 @@ Compute compute_for(DType dtype) {
   }
 }
 
-DType result_dtype(const char* op, DTypeClass cls, std::span<const Operand> in) {
+DType result_dtype(const char* op, DTypeClass cls, const Operands& in) {
   // The common case first: tensors of one floating dtype.
   DType dtype = promote(in);
   auto refuse = [&](bool ok, const char* expected) {
@@ -318,7 +316,7 @@ DType result_dtype(const char* op, DTypeClass cls, std::span<const Operand> in) 
 namespace {
 
 // Tensors of one floating dtype and shape, row-major on one device: no rule has to be looked up.
-bool uniform(Row row, std::span<const Operand> in) {
+bool uniform(Row row, const Operands& in) {
   if (!in[0].is_tensor()) return false;
   const Tensor& first = in[0].tensor();
   DType dtype = first.dtype();
@@ -326,9 +324,9 @@ bool uniform(Row row, std::span<const Operand> in) {
       first.is_wrapped_number() || first.numel() < 2 || gives_bool(row_info(row).kind) ||
       !class_has(row_info(row).cls, compute_for(dtype)))
     return false;
-  for (const Operand& o : in.subspan(1)) {
-    if (!o.is_tensor()) return false;
-    const Tensor& t = o.tensor();
+  for (size_t i = 1; i < in.size(); ++i) {
+    if (!in[i].is_tensor()) return false;
+    const Tensor& t = in[i].tensor();
     if (t.dtype() != dtype || !t.is_contiguous() || !(t.sizes() == first.sizes()) ||
         !(t.device() == first.device()))
       return false;
@@ -337,11 +335,17 @@ bool uniform(Row row, std::span<const Operand> in) {
 }
 
 /// The result of a row without autograd.
-Tensor compute(Row row, std::span<const Operand> in, std::span<const double> params) {
+Tensor compute(Row row, const Operands& in, std::span<const double> params) {
   if (uniform(row, in)) {
     const Tensor& first = in[0].tensor();
     Tensor out = empty(first.sizes(), options_of(first));
-    run(row, first.dtype(), in, params, out);
+    RowCall call{.row = row,
+                 .compute = compute_for(first.dtype()),
+                 .params = params.data(),
+                 .in = in.list(),
+                 .out = &out,
+                 .uniform = true};
+    launch(row_info(row).name, out.device(), &ElementwiseKernels::row, call);
     return out;
   }
   Plan plan = make_plan(row, in);
@@ -352,7 +356,7 @@ Tensor compute(Row row, std::span<const Operand> in, std::span<const double> par
 
 }  // namespace
 
-Tensor elementwise(Row row, std::span<const Operand> in, std::span<const double> params) {
+Tensor elementwise(Row row, const Operands& in, std::span<const double> params) {
   Tensor out = compute(row, in, params);
   if (!gives_bool(row_info(row).kind) && any_wants_grad(in)) {
     auto node = make_ref<RowNode>(row, in, params);
@@ -362,13 +366,20 @@ Tensor elementwise(Row row, std::span<const Operand> in, std::span<const double>
   return out;
 }
 
+/// `x`, or a copy where it shares some of its elements with `self` in another order.
+static Operand apart_from(const Tensor& self, const Operand& x) {
+  if (!x.is_tensor() || !partial_overlap(self, x.tensor())) return x;
+  GradMode off(false);
+  return clone(x.tensor(), std::nullopt);
+}
+
 void elementwise_(Row row, const Tensor& self, std::span<const Operand> rest,
                   std::span<const double> params) {
   std::string name = std::string(row_info(row).name) + "_";
   const char* op = name.c_str();
   // The alias keeps the history that `self` had before the write.
-  std::vector<Operand> in{Operand(self)};
-  in.insert(in.end(), rest.begin(), rest.end());
+  const Operand target(self);
+  const Operands in(target, rest);
   bool recording = !gives_bool(row_info(row).kind) && any_wants_grad(in);
   check_inplace(op, self, recording);
   Plan plan = make_plan(row, in);
@@ -380,11 +391,8 @@ void elementwise_(Row row, const Tensor& self, std::span<const Operand> rest,
   CHECK(rank(plan.out) <= rank(self.dtype()), DType, op, ": a result of dtype ", plan.out,
         " cannot be stored into dtype ", self.dtype());
   check_no_self_overlap(op, self);
-  for (size_t i = 1; i < in.size(); ++i)
-    if (in[i].is_tensor() && partial_overlap(self, in[i].tensor())) {
-      GradMode off(false);
-      in[i] = Operand(clone(in[i].tensor(), std::nullopt));
-    }
+  std::array<Operand, 2> sources{Operand(Scalar()), Operand(Scalar())};
+  for (size_t i = 0; i < rest.size(); ++i) sources[i] = apart_from(self, rest[i]);
   Ref<RowNode> node;
   if (recording) {
     Tensor before = alias(self);
@@ -394,11 +402,9 @@ void elementwise_(Row row, const Tensor& self, std::span<const Operand> rest,
       m.grad_fn = e.node;
       m.output = e.input;
     }
-    std::vector<Operand> original{Operand(before)};
-    original.insert(original.end(), rest.begin(), rest.end());
-    node = make_ref<RowNode>(row, original, params);
+    node = make_ref<RowNode>(row, Operands(Operand(before), rest), params);
   }
-  run(row, plan.dtype, in, params, self);
+  run(row, plan.dtype, Operands(target, {sources.data(), rest.size()}), params, self);
   self.bump_version();
   if (recording) {
     node->save_result(self);
@@ -409,15 +415,13 @@ void elementwise_(Row row, const Tensor& self, std::span<const Operand> rest,
 // ---- rows by name, for C++ callers
 
 Tensor row(Row r, std::initializer_list<Operand> in) {
-  return elementwise(r, {in.begin(), in.size()}, row_defaults(r));
+  return elementwise(r, std::span(in.begin(), in.size()), row_defaults(r));
 }
 Tensor add(const Operand& a, const Operand& b, double alpha) {
-  const Operand in[] = {a, b};
-  return elementwise(Row::add, in, {&alpha, 1});
+  return elementwise(Row::add, {a, b}, {&alpha, 1});
 }
 Tensor sub(const Operand& a, const Operand& b, double alpha) {
-  const Operand in[] = {a, b};
-  return elementwise(Row::sub, in, {&alpha, 1});
+  return elementwise(Row::sub, {a, b}, {&alpha, 1});
 }
 Tensor mul(const Operand& a, const Operand& b) { return row(Row::mul, {a, b}); }
 Tensor div(const Operand& a, const Operand& b) { return row(Row::div, {a, b}); }

@@ -15,6 +15,8 @@ struct RowCall {
   const double* params = nullptr;
   std::span<const Operand* const> in;  ///< in the loop's order; null where not read
   const Tensor* out = nullptr;
+  /// All inputs are tensors of the compute type, row-major and of the output's shape, as it is.
+  bool uniform = false;
 };
 
 struct ElementwiseKernels {
@@ -26,13 +28,13 @@ struct ElementwiseKernels {
 namespace ops {
 
 /// Runs a row out of place. `params` are its members, in order.
-Tensor elementwise(Row row, std::span<const Operand> in, std::span<const double> params);
+Tensor elementwise(Row row, const Operands& in, std::span<const double> params);
 /// Runs a row into `self`, which is also its first input.
 void elementwise_(Row row, const Tensor& self, std::span<const Operand> rest,
                   std::span<const double> params);
 
 /// The dtype that a row computes its result in, by the row's class and PyTorch's promotion.
-CRESSET_API DType result_dtype(const char* op, DTypeClass cls, std::span<const Operand> in);
+CRESSET_API DType result_dtype(const char* op, DTypeClass cls, const Operands& in);
 CRESSET_API Compute compute_for(DType dtype);
 
 }  // namespace ops

@@ -39,7 +39,7 @@ Value call_row(Row row, std::initializer_list<const Value*> in,
   std::vector<double> params(members);
   std::span<const double> defaults = row_defaults(row);
   for (size_t i = params.size(); i < defaults.size(); ++i) params.push_back(defaults[i]);
-  Tensor y = ops::elementwise(row, operands, params);
+  Tensor y = ops::elementwise(row, std::span<const Operand>(operands), params);
   if (!any_tensor) y.impl()->wrapped_number = true;
   return Value(Operand(y));
 }

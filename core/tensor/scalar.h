@@ -45,8 +45,11 @@ class Scalar {
     return f == DType::Float64 ? DType::Complex128 : DType::Complex64;
   }
   Kind kind_;
-  int64_t int_ = 0;
-  double real_ = 0, imag_ = 0;
+  union {
+    int64_t int_;  ///< of Bool and Int
+    double real_;  ///< of Float and Complex
+  };
+  double imag_ = 0;
 };
 
 inline std::ostream& operator<<(std::ostream& os, const Scalar& s) {
