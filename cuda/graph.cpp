@@ -98,7 +98,7 @@ int64_t begin_capture(int64_t share_pool_of) {
   auto graph = std::make_shared<Graph>();
   graph->device = current_device();
   graph->stream = current_stream();
-  CHECK(graph->stream, Value,
+  CHECK(graph->stream != default_stream(graph->device), Value,
         "CUDAGraph: expected a stream of its own to capture, got the default stream");
   Graphs& all = graphs();
   int64_t number;

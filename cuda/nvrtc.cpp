@@ -49,14 +49,12 @@ const Driver& driver() {
 }
 
 // The driver's calls need the device's context on this thread; the runtime makes it current.
-void bind_context() {
-  thread_local int bound = -1;
-  const int device = current_device();
-  if (bound == device) [[likely]]
+void bind_context(ThreadState& t) {
+  if (t.bound == t.device) [[likely]]
     return;
-  CUDA_CHECK(cudaSetDevice(device));
+  CUDA_CHECK(cudaSetDevice(t.device));
   CUDA_CHECK(cudaFree(nullptr));
-  bound = device;
+  t.bound = t.device;
 }
 
 std::string architecture(int device) {
@@ -121,7 +119,7 @@ std::string kernel_key(const std::string& source, const std::string& arch) {
 }
 
 CUfunction load_kernel(const std::string& source, const char* entry) {
-  bind_context();
+  bind_context(thread_state);
   const RelaxedCapture relaxed;
   Loaded& l = loaded();
   std::lock_guard lock(l.mutex);
@@ -147,9 +145,10 @@ CUfunction load_kernel(const std::string& source, const char* entry) {
 
 void launch_kernel(CUfunction kernel, unsigned blocks_x, unsigned blocks_y, unsigned threads_x,
                    unsigned threads_y, void** args) {
-  bind_context();
+  ThreadState& t = thread_state;
+  bind_context(t);
   LIBRARY_CHECK("CUDA driver", driver().launch(kernel, blocks_x, blocks_y, 1, threads_x, threads_y,
-                                               1, 0, current_stream(), args, nullptr));
+                                               1, 0, current_stream(t, t.device), args, nullptr));
 }
 
 }  // namespace cresset::cuda

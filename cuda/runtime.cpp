@@ -21,38 +21,22 @@
 namespace cresset::cuda {
 namespace {
 
-// What was before a launch that is under way: kernels may call operators that launch others.
-struct Launch {
-  const char* op;
-  int device;
-};
-constexpr int most_launches = 16;
-
-// One variable, so that a launch looks its address up once; without a destructor, so that nothing
-// has to be checked before.
-struct ThreadState {
-  const char* op = "cuda";  ///< who launches
-  int depth = 0;
-  Launch launches[most_launches] = {};
-  Error* pending = nullptr;  ///< with launch_blocking: what the last kernel did wrong
-};
-thread_local constinit ThreadState state;
-
 void watch_launch() noexcept {
-  if (is_capturing() || state.pending) return;
+  ThreadState& t = thread_state;
+  if (is_capturing() || t.pending) return;
   try {
     CUDA_CHECK(cudaDeviceSynchronize());
-    throw_device_errors(cuda::current_device());
+    throw_device_errors(t.device);
   } catch (const Error& e) {
-    state.pending = new Error(e);
+    t.pending = new Error(e);
   }
 }
 
 // The next call that may throw does.
-void throw_pending() {
-  if (!state.pending) [[likely]]
+void throw_pending(ThreadState& t = thread_state) {
+  if (!t.pending) [[likely]]
     return;
-  const std::unique_ptr<Error> e(std::exchange(state.pending, nullptr));
+  const std::unique_ptr<Error> e(std::exchange(t.pending, nullptr));
   throw Error(*e);
 }
 
@@ -90,23 +74,22 @@ class Runtime final : public DeviceRuntime {
   }
 
   void begin_launch(const char* op, Device device) override {
-    throw_pending();
-    ThreadState& s = state;
-    const int now = cuda::current_device();
-    if (s.depth == most_launches)
+    ThreadState& t = thread_state;
+    throw_pending(t);
+    if (t.depth == most_launches) [[unlikely]]
       fail(ErrorKind::Internal, op, ": operators call each other too deep");
-    s.launches[s.depth++] = {s.op, now};
-    s.op = op;
-    if (device.index != now) [[unlikely]]
+    t.launches[t.depth++] = {t.op, t.device};
+    t.op = op;
+    if (device.index != t.device) [[unlikely]]
       set_current_device(device.index);
   }
   void end_launch() noexcept override {
     if (switches_.launch_blocking) [[unlikely]]
       watch_launch();
-    ThreadState& s = state;
-    const Launch before = s.launches[--s.depth];
-    s.op = before.op;
-    if (before.device != cuda::current_device()) [[unlikely]]
+    ThreadState& t = thread_state;
+    const ThreadState::Launch before = t.launches[--t.depth];
+    t.op = before.op;
+    if (before.device != t.device) [[unlikely]]
       restore_device(before.device);
   }
 
@@ -169,7 +152,7 @@ void Runtime::copy(void* to, Device to_device, const void* from, Device from_dev
 
 }  // namespace
 
-const char* launching_op() noexcept { return state.op; }
+const char* launching_op() noexcept { return thread_state.op; }
 
 // Errors of kernels that ran earlier surface in whatever call comes next.
 static bool is_asynchronous(cudaError_t status) {
@@ -185,13 +168,13 @@ void fail_cuda(cudaError_t status, const char* call) {
   const ErrorKind kind =
       status == cudaErrorMemoryAllocation ? ErrorKind::OutOfMemory : ErrorKind::Internal;
   const bool later = is_asynchronous(status) && !math_mode().launch_blocking;
-  fail(kind, state.op, ": CUDA error ", static_cast<int>(status), " in ", call, ": ",
+  fail(kind, thread_state.op, ": CUDA error ", static_cast<int>(status), " in ", call, ": ",
        cudaGetErrorString(status),
        later ? "; possibly from an earlier operator: CUDA_LAUNCH_BLOCKING=1 finds out which" : "");
 }
 
 void fail_library(const char* library, int status, const char* call) {
-  fail(ErrorKind::Internal, state.op, ": ", library, " error ", status, " in ", call);
+  fail(ErrorKind::Internal, thread_state.op, ": ", library, " error ", status, " in ", call);
 }
 
 // An attribute of the current device, asked once.

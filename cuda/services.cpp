@@ -38,7 +38,7 @@ class Services final : public CudaServices {
     return reinterpret_cast<int64_t>(pooled_stream(device, priority));
   }
   int64_t current_stream(int device) override {
-    return reinterpret_cast<int64_t>(cuda::current_stream(device));
+    return stream_address(device, thread_state.streams[device]);
   }
   void set_stream(int device, int64_t stream) override {
     set_current_stream(device, checked_stream("setStream", device, stream));
@@ -86,7 +86,11 @@ class Services final : public CudaServices {
     for (int device = 0; device < max_cuda_devices; ++device) {
       DeviceAllocator* memory = used_allocator(device);
       if (!memory) continue;
-      const std::string list = to_json(device, memory->snapshot());
+      std::vector<SegmentInfo> segments = memory->snapshot();
+      for (SegmentInfo& s : segments)
+        s.stream = reinterpret_cast<StreamHandle>(
+            stream_address(device, static_cast<cudaStream_t>(s.stream)));
+      const std::string list = to_json(device, segments);
       if (all.size() > 1 && list.size() > 2) all += ',';
       all += list.substr(1, list.size() - 2);
     }

@@ -2,6 +2,7 @@
 #include "cuda/stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -12,15 +13,16 @@
 #include "cuda/driver.h"
 
 namespace cresset::cuda {
-namespace {
 
-thread_local int device_now = 0;
-thread_local cudaStream_t streams_now[max_cuda_devices] = {};
+constinit thread_local ThreadState thread_state;
+
+namespace {
 
 constexpr size_t streams_per_priority = 32;
 
 struct Streams {
   std::mutex mutex;
+  std::atomic<cudaStream_t> by_default[max_cuda_devices] = {};
   std::unordered_map<int, std::vector<cudaStream_t>> by_priority[max_cuda_devices];
   std::unordered_map<int, size_t> next[max_cuda_devices];
 };
@@ -61,23 +63,45 @@ Event recorded_event(const char* op, int64_t number) {
 
 }  // namespace
 
-int current_device() noexcept { return device_now; }
-
 void set_current_device(int device) {
-  if (device == device_now) return;
+  if (device == current_device()) return;
   CUDA_CHECK(cudaSetDevice(device));
-  device_now = device;
+  thread_state.device = device;
 }
 
 void restore_device(int device) noexcept {
   cudaSetDevice(device);
-  device_now = device;
+  thread_state.device = device;
 }
 
-cudaStream_t current_stream(int device) noexcept { return streams_now[device]; }
-void set_current_stream(int device, cudaStream_t stream) noexcept { streams_now[device] = stream; }
+void set_current_stream(int device, cudaStream_t stream) noexcept {
+  thread_state.streams[device] = stream;
+}
 
 // ---- streams
+
+// Note [Default stream]
+// A launch in CUDA's own default stream looks for work of the streams that it has to wait for, and
+// every such stream would wait for it: a stream that waits for none takes a tenth of a microsecond
+// less to launch in. All work goes through current_stream(), so nobody sees the difference.
+
+cudaStream_t default_stream(int device) {
+  std::atomic<cudaStream_t>& known = streams().by_default[device];
+  if (cudaStream_t stream = known.load(std::memory_order_acquire)) [[likely]]
+    return stream;
+  std::lock_guard lock(streams().mutex);
+  if (cudaStream_t made = known.load()) return made;
+  const DeviceScope scope(device);
+  const RelaxedCapture relaxed;
+  cudaStream_t made = nullptr;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+  known.store(made, std::memory_order_release);
+  return made;
+}
+
+int64_t stream_address(int device, cudaStream_t stream) noexcept {
+  return stream == streams().by_default[device].load() ? 0 : reinterpret_cast<int64_t>(stream);
+}
 
 cudaStream_t pooled_stream(int device, int priority) {
   int least = 0, greatest = 0;
@@ -97,7 +121,7 @@ cudaStream_t pooled_stream(int device, int priority) {
 }
 
 cudaStream_t checked_stream(const char* op, int device, int64_t address) {
-  if (address == 0) return nullptr;
+  if (address == 0) return default_stream(device);
   auto stream = reinterpret_cast<cudaStream_t>(address);
   Streams& all = streams();
   std::lock_guard lock(all.mutex);
