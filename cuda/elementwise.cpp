@@ -2,6 +2,7 @@
 #include "core/ops/elementwise.h"
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -130,12 +131,12 @@ int widest_pack(const Job& job) {
   if (is_long(job.spec)) return 1;
   size_t least = 16;
   for (int i = 0; i < job.lane_count; ++i) least = std::min(least, lane_bytes(job, job.lanes[i]));
-  return static_cast<int>(std::min<size_t>(16 / least, 8));
+  return std::min(16 >> std::countr_zero(least), 8);
 }
 
 bool is_aligned(const Job& job, int k, int pack) {
   const size_t bytes = std::min<size_t>(16, lane_bytes(job, k) * static_cast<size_t>(pack));
-  return reinterpret_cast<uintptr_t>(lane_address(job, k)) % bytes == 0;
+  return (reinterpret_cast<uintptr_t>(lane_address(job, k)) & (bytes - 1)) == 0;
 }
 
 // ---- geometry
