@@ -27,7 +27,12 @@ Block* CachingAllocator::new_block(Segment* segment, char* data, size_t size) {
   } else {
     b = spare_.back();
     spare_.pop_back();
-    *b = Block();
+    b->requested = 0;
+    b->prev = b->next = nullptr;
+    b->allocated = false;
+    b->mapped = true;
+    b->pending = 0;
+    b->freed_at = 0;
   }
   b->data = data;
   b->size = size;
@@ -39,11 +44,9 @@ Block* CachingAllocator::new_block(Segment* segment, char* data, size_t size) {
 
 void CachingAllocator::delete_block(Block* b) { spare_.push_back(b); }
 
-// Free blocks that are part of a segment count as inactive splits; expandable segments do not.
-void CachingAllocator::count_inactive(const Block* b, int sign) {
-  if (!b->is_split() || b->segment->chunk) return;
-  stats_.add(InactiveSplit, b->pool->small, sign);
-  stats_.add(InactiveSplitBytes, b->pool->small, sign * static_cast<int64_t>(b->size));
+void CachingAllocator::count_inactive(bool small, Inactive change) {
+  if (change.blocks) stats_.add(InactiveSplit, small, change.blocks);
+  if (change.bytes) stats_.add(InactiveSplitBytes, small, change.bytes);
 }
 
 bool CachingAllocator::capturing() const {
@@ -77,7 +80,6 @@ Block* CachingAllocator::find_free(const Request& r) {
   if (r.size < most && b->size >= most) return nullptr;
   if (r.size >= most && b->size >= r.size + config_.max_non_split_rounding) return nullptr;
   free.erase(b);
-  count_inactive(b, -1);
   return b;
 }
 
@@ -94,23 +96,31 @@ Block* CachingAllocator::cut(Block* b, size_t size) {
   return tail;
 }
 
-void CachingAllocator::split(Block* b, size_t size) {
+// Cuts off what is not asked for, where that is worth a block; null where it is not.
+Block* CachingAllocator::split(Block* b, size_t size) {
   size_t rest = b->size - size;
   bool wanted = b->pool->small || b->segment->chunk
                     ? rest >= min_block
                     : size < config_.max_split_size && rest > small_limit;
-  if (!wanted) return;
+  if (!wanted) return nullptr;
   Block* tail = cut(b, size);
   b->pool->of(b->stream).insert(tail);
-  count_inactive(tail, 1);
+  return tail;
 }
 
 void CachingAllocator::hand_out(Block* b, const Request& r) {
-  split(b, r.size);
+  const bool was_split = b->is_split();
+  const Block* tail = split(b, r.size);
   b->allocated = true;
   b->requested = r.asked;
   bool small = b->pool->small;
   int64_t size = static_cast<int64_t>(b->size);
+  if (counts_splits(b)) {
+    if (was_split)
+      count_inactive(small, {tail ? 0 : -1, -size});
+    else if (tail)
+      count_inactive(small, {1, static_cast<int64_t>(tail->size)});
+  }
   stats_.add(Allocations, small, 1);
   stats_.add(AllocatedBytes, small, size);
   stats_.add(Active, small, 1);
@@ -182,11 +192,13 @@ void CachingAllocator::release(void* block) noexcept {
     insert_events(b);
 }
 
-void CachingAllocator::join_neighbours(Block* b) {
+CachingAllocator::Inactive CachingAllocator::join_neighbours(Block* b) {
   FreeBlocks& free = b->pool->of(b->stream);
+  Inactive change;
   auto absorb = [&](Block* gone) {
     free.erase(gone);
-    count_inactive(gone, -1);
+    change.blocks -= 1;
+    change.bytes -= static_cast<int64_t>(gone->size);
     b->size += gone->size;
   };
   if (Block* p = b->prev; is_free(p) && p->mapped) {
@@ -203,6 +215,7 @@ void CachingAllocator::join_neighbours(Block* b) {
     if (n->next) n->next->prev = b;
     delete_block(n);
   }
+  return change;
 }
 
 void CachingAllocator::free_block(Block* b) {
@@ -212,9 +225,14 @@ void CachingAllocator::free_block(Block* b) {
   stats_.add(RequestedBytes, small, -static_cast<int64_t>(b->requested));
   b->requested = 0;
   b->freed_at = tick_;
-  join_neighbours(b);
+  Inactive change = join_neighbours(b);
   b->pool->of(b->stream).insert(b);
-  count_inactive(b, 1);
+  if (!counts_splits(b)) return;
+  if (b->is_split()) {
+    change.blocks += 1;
+    change.bytes += static_cast<int64_t>(b->size);
+  }
+  count_inactive(small, change);
 }
 
 // ---- reuse after other streams

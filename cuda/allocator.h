@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "core/base/spin_lock.h"
 #include "cuda/allocator_blocks.h"
 
 namespace cresset::cuda {
@@ -139,18 +140,23 @@ class CachingAllocator final : public DeviceAllocator {
     Pool* pool;
   };
 
+  /// A change of the free blocks that are part of a segment.
+  struct Inactive {
+    int64_t blocks = 0, bytes = 0;
+  };
+
   // Allocation.
   Block* try_allocate(const Request& r);
   Pool& pool_for(size_t size, StreamHandle stream);
   Block* find_free(const Request& r);
   void hand_out(Block* b, const Request& r);
   Block* cut(Block* b, size_t size);
-  void split(Block* b, size_t size);
+  Block* split(Block* b, size_t size);
   [[noreturn]] void out_of_memory(size_t asked);
 
   // Freeing.
   void free_block(Block* b);
-  void join_neighbours(Block* b);
+  Inactive join_neighbours(Block* b);
   void insert_events(Block* b);
   void process_events();
   void wait_for_events();
@@ -175,7 +181,10 @@ class CachingAllocator final : public DeviceAllocator {
   // Blocks and counters.
   Block* new_block(Segment* segment, char* data, size_t size);
   void delete_block(Block* b);
-  void count_inactive(const Block* b, int sign);
+  void count_inactive(bool small, Inactive change);
+  // Free blocks that are part of a segment are inactive splits; in expandable segments they are
+  // not.
+  static bool counts_splits(const Block* b) { return b->segment->chunk == 0; }
   bool is_free(const Block* b) const {
     return b && !b->allocated && !b->pending && b->used_by.empty();
   }
@@ -184,7 +193,7 @@ class CachingAllocator final : public DeviceAllocator {
     return limit_ && static_cast<size_t>(stats_.current(ReservedBytes)) + more > limit_;
   }
 
-  std::mutex mutex_;
+  SpinLock mutex_;
   DeviceApi& api_;
   AllocatorConfig config_;
   Reclaim reclaim_;

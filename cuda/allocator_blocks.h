@@ -15,8 +15,9 @@ namespace cresset::cuda {
 struct Pool;
 struct Segment;
 
-/// A piece of a segment. The blocks of a segment are linked in the order of their addresses.
-struct Block {
+/// A piece of a segment. The blocks of a segment are linked in the order of their addresses. Two
+/// lines of the cache, the first with what every request reads.
+struct alignas(64) Block {
   char* data = nullptr;
   size_t size = 0;
   size_t requested = 0;  ///< what the user asked for, before rounding
