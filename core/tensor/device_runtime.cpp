@@ -13,34 +13,42 @@ bool cuda_wants_sweep = false;
 
 namespace {
 
+/// Bytes taken and given back so far; `limit` is what may be taken before the next sweep.
 struct Budget {
-  std::atomic<int64_t> live = 0, since_sweep = 0, budget = cuda_budget_floor;
+  std::atomic<int64_t> taken = 0, given_back = 0, limit = cuda_budget_floor;
+
+  int64_t live() const {
+    const int64_t back = given_back.load(std::memory_order_relaxed);
+    return taken.load(std::memory_order_relaxed) - back;
+  }
 };
 Budget budgets[max_cuda_devices];
+
+/// Devices that the runtime has; 0 before it was opened.
+std::atomic<int> known_devices = 0;
 
 }  // namespace
 
 void cuda_count_bytes(Device device, int64_t bytes) noexcept {
   Budget& b = budgets[device.index];
-  b.live.fetch_add(bytes, std::memory_order_relaxed);
-  if (bytes <= 0) return;
-  const int64_t since = b.since_sweep.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (since >= b.budget.load(std::memory_order_relaxed)) cuda_wants_sweep = true;
+  if (bytes <= 0) {
+    b.given_back.fetch_sub(bytes, std::memory_order_relaxed);
+    return;
+  }
+  const int64_t taken = b.taken.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (taken >= b.limit.load(std::memory_order_relaxed)) cuda_wants_sweep = true;
 }
 
 int64_t cuda_live_bytes() noexcept {
   int64_t sum = 0;
   if (opened_cuda_runtime)
-    for (const Budget& b : budgets) sum += b.live.load(std::memory_order_relaxed);
+    for (const Budget& b : budgets) sum += b.live();
   return sum;
 }
 
 void cuda_mark_sweep() noexcept {
   if (!opened_cuda_runtime) return;
-  for (Budget& b : budgets) {
-    b.since_sweep = 0;
-    b.budget = std::max(cuda_budget_floor, 2 * b.live.load(std::memory_order_relaxed));
-  }
+  for (Budget& b : budgets) b.limit = b.taken + std::max(cuda_budget_floor, 2 * b.live());
   cuda_wants_sweep = false;
 }
 
@@ -54,8 +62,11 @@ DeviceRuntime& cuda_runtime() {
 
 Device resolve_device(Device device) {
   if (!device.is_cuda()) return device;
+  if (device.index >= 0 && device.index < known_devices.load(std::memory_order_relaxed)) [[likely]]
+    return device;
   DeviceRuntime& runtime = cuda_runtime();
   const int count = runtime.device_count();
+  known_devices.store(count, std::memory_order_relaxed);
   if (device.index < 0) device.index = static_cast<int8_t>(runtime.current_device());
   CHECK(device.index < count, Device, "device: ", device, " was asked for, but there ",
         count == 1 ? "is " : "are ", count, " CUDA device", count == 1 ? "" : "s");
