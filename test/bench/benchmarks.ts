@@ -28,6 +28,10 @@ export interface RowPlan {
   limitBy?: ProgramName;
   /** How many times the limiting peer's time it may take; 1 unless given. */
   limitTimes?: number;
+  /** Where the table's number is too small. */
+  rounds?: number;
+  /** Measures all libraries of a round on one core, each round on another. */
+  sameCore?: boolean;
 }
 
 export interface TablePlan {
@@ -82,8 +86,8 @@ export const tables: Record<string, TablePlan> = {
     subject: "oursCuda",
     peers: ["pytorchCuda", "cuda"],
     rows: [
-      { name: "add.enqueue", limitBy: "cuda", limitTimes: 1.25 },
-      { name: "matmul.64", limitBy: "cuda", limitTimes: 1.2 },
+      { name: "add.enqueue", limitBy: "cuda", limitTimes: 1.25, rounds: 15, sameCore: true },
+      { name: "matmul.64", limitBy: "cuda", limitTimes: 1.2, rounds: 15, sameCore: true },
       { name: "mlp.adam", limit: 250 },
       { name: "mlp.graph", limitBy: "pytorchCuda" },
       ...["add", "exp", "gelu", "sum", "softmax", "layerNorm"].map((name) => ({

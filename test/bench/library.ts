@@ -61,6 +61,11 @@ export class Library {
     return ns;
   }
 
+  /** Moves the library's main thread to these cores ("3", "0-15"), where the system can. */
+  runOn(cores: string): void {
+    spawnSync("taskset", ["-cp", cores, `${this.child.pid}`], { stdio: "ignore" });
+  }
+
   stop(): void {
     this.child.stdin!.end();
   }

@@ -2,6 +2,7 @@
 // prints a table; `--only` picks rows.
 // NAME is one of overhead, cpu-ops, train, memory, wasm ...; without it the names are listed.
 import { writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { tables, type Result, type RowPlan, type TablePlan } from "./benchmarks.js";
@@ -23,15 +24,17 @@ const rowMs = 12_000;
 
 /** Medians of one row by library, in nanoseconds; the libraries take turns. */
 async function measureRow(
-  id: string,
+  { name, id = name, sameCore }: RowPlan,
   libraries: Library[],
   rounds: number,
 ): Promise<Map<Library, number>> {
   const samples = new Map<Library, number[]>();
   const able = libraries.filter((library) => library.has(id));
   const begin = performance.now();
+  const cores = availableParallelism();
   for (let round = 0; round < rounds; round++) {
     if (round >= 3 && performance.now() - begin > rowMs) break;
+    if (sameCore) for (const library of able) library.runOn(`${round % cores}`);
     for (const library of [...able]) {
       try {
         await sleep(settleMs);
@@ -44,14 +47,15 @@ async function measureRow(
       }
     }
   }
+  if (sameCore) for (const library of libraries) library.runOn(`0-${cores - 1}`);
   return new Map([...samples].map(([library, list]) => [library, median(list)]));
 }
 
 /** One result for each peer that has the row, or one without a peer. */
 async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): Promise<Result[]> {
-  const { name, id = name, unit = plan.unit, per = 1 } = row;
+  const { name, unit = plan.unit, per = 1, rounds = plan.rounds } = row;
   const scale = { ns: 1, us: 1e-3, ms: 1e-6 }[unit] / per;
-  const medians = await measureRow(id, libraries, plan.rounds);
+  const medians = await measureRow(row, libraries, rounds);
   const times = [...medians].map(([library, ns]) => ({ peer: library.name, time: ns * scale }));
   const ours = times.find(({ peer }) => peer === programs[plan.subject ?? "ours"].name);
   if (!ours) return [];
