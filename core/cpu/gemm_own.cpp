@@ -54,34 +54,55 @@ template <class T, int kV, int kR = TileShape<T>::kRows> TileFn<T> tile_of(int r
   return &strip_tile<kR, kV, T>;
 }
 
+/// Calls f(first row, rows) for the strips of a block: as few as tiles allow, of almost equal
+/// height.
+template <class T, class F> HWY_INLINE void for_strips(int64_t rows, F&& f) {
+  constexpr int kRows = TileShape<T>::kRows;
+  const int64_t strips = (rows + kRows - 1) / kRows, height = rows / strips, higher = rows % strips;
+  int64_t lo = 0;
+  for (int64_t s = 0; s < strips; ++s) {
+    const int64_t count = height + (s < higher ? 1 : 0);
+    f(lo, static_cast<int>(count));
+    lo += count;
+  }
+}
+
 /// Runs over one packed or direct panel of B with all row strips of the block.
 template <class T>
 void panel_times_strips(const GemmPiece<T>& g, const Block<T>& block, const T* b, int64_t b_row,
                         int cols, const T* packed_a) {
   using Shape = TileShape<T>;
-  const int64_t strips = (block.rows + Shape::kRows - 1) / Shape::kRows;
   TileOut<T> out{nullptr, g.c_row, g.c_col, 0, cols, g.alpha, block.beta};
-  for (int64_t s = 0; s < strips; ++s) {
-    const int64_t lo = s * block.rows / strips, hi = (s + 1) * block.rows / strips;
-    const int rows = static_cast<int>(hi - lo);
+  const bool packed = packed_a != nullptr;
+  for_strips<T>(block.rows, [&](int64_t lo, int rows) HWY_ATTR {
     out.c = block.c + lo * g.c_row;
     out.rows = rows;
     out.bias = block.bias != nullptr ? block.bias + lo : nullptr;
-    const bool packed = packed_a != nullptr;
     const T* strip = packed ? packed_a + lo * block.k : block.a + lo * g.a_row;
     TileFn<T> fn = cols <= Shape::kLanes ? tile_of<T, 1>(rows) : tile_of<T, 2>(rows);
     fn(block.k, {strip, g.a_row, g.a_col}, packed, {b, b_row}, out);
-  }
+  });
 }
 
 template <class T>
 void pack_a_block(const GemmPiece<T>& g, const T* a, int64_t rows, int64_t k, T* packed) {
-  constexpr int kRows = TileShape<T>::kRows;
-  const int64_t strips = (rows + kRows - 1) / kRows;
-  for (int64_t s = 0; s < strips; ++s) {
-    const int64_t lo = s * rows / strips, hi = (s + 1) * rows / strips;
-    const int count = static_cast<int>(hi - lo);
+  for_strips<T>(rows, [&](int64_t lo, int count) HWY_ATTR {
     pack_panel(a + lo * g.a_row, g.a_row, g.a_col, count, k, packed + lo * k, count);
+  });
+}
+
+template <class T>
+void pack_b_block(const GemmPiece<T>& g, const T* b, int64_t cols, int64_t k, T* packed) {
+  constexpr int kCols = TileShape<T>::kCols, kPanels = 4;
+  int64_t j = 0;
+  if (g.b_col == 1) {
+    for (; j + kPanels * kCols <= cols; j += kPanels * kCols) {
+      pack_panels<kPanels>(b + j, g.b_row, k, packed + j * k);
+    }
+  }
+  for (; j < cols; j += kCols) {
+    const int width = static_cast<int>(std::min<int64_t>(kCols, cols - j));
+    pack_panel(b + j * g.b_col, g.b_col, g.b_row, width, k, packed + j * k, kCols);
   }
 }
 
@@ -95,12 +116,7 @@ template <class T> void run_piece(const GemmPiece<T>& g) {
     for (int64_t kb = 0; kb < k_blocks; ++kb) {
       const int64_t p0 = kb * g.k / k_blocks, k = (kb + 1) * g.k / k_blocks - p0;
       const T* b = g.b + p0 * g.b_row + jc * g.b_col;
-      if (!g.direct_b) {
-        for (int64_t j = 0; j < cols; j += Shape::kCols) {
-          const int width = static_cast<int>(std::min<int64_t>(Shape::kCols, cols - j));
-          pack_panel(b + j * g.b_col, g.b_col, g.b_row, width, k, g.packed_b + j * k, Shape::kCols);
-        }
-      }
+      if (!g.direct_b) pack_b_block(g, b, cols, k, g.packed_b);
       for (int64_t ic = 0; ic < g.m; ic += blocks.m) {
         const int64_t rows = std::min(blocks.m, g.m - ic);
         const T* bias = kb == 0 && g.row_bias != nullptr ? g.row_bias + ic : nullptr;

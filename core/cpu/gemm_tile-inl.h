@@ -246,6 +246,24 @@ void pack_panel(const T* HWY_RESTRICT src, int64_t line_stride, int64_t k_stride
   }
 }
 
+/// Packs kPanels neighbouring panels whose lines are adjacent at once: panels are narrower than the
+/// memory that a read fetches (cache lines, and their neighbours).
+template <int kPanels, class T>
+void pack_panels(const T* HWY_RESTRICT src, int64_t k_stride, int64_t k, T* HWY_RESTRICT dst) {
+  const hn::ScalableTag<T> d;
+  constexpr int kLanes = TileShape<T>::kLanes, kCols = TileShape<T>::kCols;
+  for (int64_t p = 0; p < k; ++p) {
+    const T* from = src + p * k_stride;
+    T* to = dst + p * kCols;
+    HWY_UNROLL(8)
+    for (int i = 0; i < kPanels; ++i) {
+      const auto v0 = hn::LoadU(d, from + i * kCols), v1 = hn::LoadU(d, from + i * kCols + kLanes);
+      hn::StoreU(v0, d, to + i * k * kCols);
+      hn::StoreU(v1, d, to + i * k * kCols + kLanes);
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace cresset
 HWY_AFTER_NAMESPACE();
