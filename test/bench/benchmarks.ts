@@ -30,7 +30,7 @@ export interface RowPlan {
   limitTimes?: number;
   /** Where the table's number is too small. */
   rounds?: number;
-  /** Measures all libraries of a round on one core, each round on another. */
+  /** Unless given, as the table. */
   sameCore?: boolean;
 }
 
@@ -40,6 +40,8 @@ export interface TablePlan {
   /** Which build of Cresset is measured; the native one by default. */
   subject?: ProgramName;
   peers: ProgramName[];
+  /** For work of one thread: all libraries of a round run on one core, each round on another. */
+  sameCore?: boolean;
   rows: RowPlan[];
 }
 
@@ -49,6 +51,7 @@ export const tables: Record<string, TablePlan> = {
     unit: "ns",
     rounds: 15,
     peers: ["pytorch", "tfjs", "jax"],
+    sameCore: true,
     rows: [
       { name: "add", limit: 400 },
       { name: "add.grad", limit: 1000 },
@@ -104,6 +107,7 @@ export const tables: Record<string, TablePlan> = {
     rounds: 9,
     subject: "wasm",
     peers: ["tfjs", "jax", "tfjsCpu"],
+    sameCore: true,
     rows: [
       { name: "matmul.512" },
       { name: "matmul.1024" },

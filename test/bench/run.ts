@@ -24,9 +24,8 @@ const rowMs = 12_000;
 
 /** Medians of one row by library, in nanoseconds; the libraries take turns. */
 async function measureRow(
-  { name, id = name, sameCore }: RowPlan,
+  { name, id = name, rounds, sameCore }: RowPlan & { rounds: number },
   libraries: Library[],
-  rounds: number,
 ): Promise<Map<Library, number>> {
   const samples = new Map<Library, number[]>();
   const able = libraries.filter((library) => library.has(id));
@@ -53,9 +52,9 @@ async function measureRow(
 
 /** One result for each peer that has the row, or one without a peer. */
 async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): Promise<Result[]> {
-  const { name, unit = plan.unit, per = 1, rounds = plan.rounds } = row;
+  const { name, unit = plan.unit, per = 1 } = row;
   const scale = { ns: 1, us: 1e-3, ms: 1e-6 }[unit] / per;
-  const medians = await measureRow(row, libraries, rounds);
+  const medians = await measureRow({ ...plan, ...row }, libraries);
   const times = [...medians].map(([library, ns]) => ({ peer: library.name, time: ns * scale }));
   const ours = times.find(({ peer }) => peer === programs[plan.subject ?? "ours"].name);
   if (!ours) return [];
