@@ -45,10 +45,16 @@ const child = spawnSync(
   ],
   { stdio: "inherit", timeout: (Number(options.seconds) + 120) * 1000 },
 );
-const last = existsSync(log) ? readFileSync(log, "utf8").split("\0")[0]! : "(nothing)";
+const last = existsSync(log) ? readFileSync(log, "utf8").split("\0")[0]! : "";
 rmSync(folder, { recursive: true });
 if (child.status !== 0) {
-  console.error(`seed ${seed}: the process ended with ${child.signal ?? child.status} in\n${last}`);
+  const when = last.startsWith("{")
+    ? "after the last call:"
+    : last
+      ? "in"
+      : "before the first call";
+  const how = child.signal ?? `status ${child.status}`;
+  console.error(`seed ${seed}: the process ended with ${how} ${when}\n${last}`);
   process.exit(1);
 }
 const report = JSON.parse(last) as ReturnType<typeof run>;
