@@ -31,7 +31,9 @@ if (options.child) {
   process.exit(0);
 }
 
-// The calls run in a child, so that a crash of the process is a finding and not the end.
+// The calls run in a child, so that a crash of the process is a finding and not the end. V8 compiles
+// on the child's main thread: Node's exit may wait for ever for a compile job that waits for the
+// main thread to collect garbage (nodejs/node issue 54918).
 const folder = mkdtempSync(join(tmpdir(), "cresset-fuzz-"));
 const log = join(folder, "last");
 const seed = options.seed ?? String(Date.now() % 1e9);
@@ -39,6 +41,7 @@ const child = spawnSync(
   process.execPath,
   [
     ...process.execArgv,
+    "--no-concurrent-recompilation",
     fileURLToPath(import.meta.url),
     ...["--child", log, "--seconds", options.seconds, "--seed", seed],
     ...(options.only ? ["--only", options.only] : []),
