@@ -20,6 +20,26 @@ test("an expanded tensor can be filled", () => {
   expect(() => row.expand([2, 3]).add_(1)).toThrow("single memory location");
 });
 
+test("a result beside other data leaves it alone", () => {
+  for (const [from, n] of [
+    [0, 1],
+    [0, 4],
+    [16, 17],
+    [32, 15],
+    [3, 16],
+  ] as const) {
+    const base = torch.zeros([64]);
+    const part = base.narrow(0, from, n);
+    part.add_(torch.ones([n]));
+    part.exp_();
+    expect(base.sum().item()).toBeCloseTo(n * Math.E, 3);
+    expect(base.ne(0).sum().item()).toBe(n);
+  }
+  const grown = torch.ones([4]).add(torch.ones([4]));
+  grown.resize_([32]).narrow(0, 4, 28).zero_();
+  expect(grown.sum().item()).toBe(8);
+});
+
 test("inner multiplies by a 0-d tensor of any dtype", () => {
   const scale = torch.tensor(2n);
   expect(torch.inner(scale, torch.tensor([1.5, 2])).tolist()).toEqual([3, 4]);

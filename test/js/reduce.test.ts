@@ -218,6 +218,25 @@ describe("logarithms of sums (A04)", () => {
   });
 });
 
+test("long runs of any length are folded whole", () => {
+  for (const n of [65_535, 65_536, 66_053, 131_073, 327_683, 2_500_009]) {
+    // 0 to 6 in turn: sums are exact.
+    const whole = Math.floor(n / 7) * 21 + ((n % 7) * ((n % 7) - 1)) / 2;
+    for (const dtype of [torch.float32, torch.float64]) {
+      const x = torch.arange(n).remainder(7).to(dtype);
+      expect(x.sum().item()).toBe(whole);
+      expect(
+        x
+          .narrow(0, 1, n - 1)
+          .sum()
+          .item(),
+      ).toBe(whole);
+      x.narrow(0, n - 2, 1).fill_(-9);
+      expect([x.max().item(), x.min().item()]).toEqual([6, -9]);
+    }
+  }
+});
+
 describe("truth and comparison", () => {
   test("any, all and countNonzero take dims", () => {
     const x = tensor([
