@@ -81,8 +81,9 @@ TEST_P(CudaRows, EqualTheCpu) {
         on_cpu.push_back(p.cpu);
         on_gpu.push_back(p.cuda);
       }
-      const Tensor want = ops::elementwise(row, on_cpu, row_defaults(row));
-      const Tensor got = ops::elementwise(row, on_gpu, row_defaults(row));
+      const Tensor want =
+          ops::elementwise(row, std::span<const Operand>(on_cpu), row_defaults(row));
+      const Tensor got = ops::elementwise(row, std::span<const Operand>(on_gpu), row_defaults(row));
       EXPECT_TRUE(got.device() == gpu);
       EXPECT_TRUE(same_values(got, want, row_tolerance(info, want.dtype())))
           << info.name << " " << dtype << " " << layouts[l];
@@ -104,7 +105,7 @@ TEST_P(CudaRows, DerivativesEqualTheCpu) {
       on_cpu.push_back(p.cpu);
       on_gpu.push_back(p.cuda);
     }
-    const Tensor y = ops::elementwise(row, on_cpu, row_defaults(row));
+    const Tensor y = ops::elementwise(row, std::span<const Operand>(on_cpu), row_defaults(row));
     const Pair g = operand("plain", y.dtype(), seed++);
     const Tensor y_gpu = to_gpu(y);
     for (int i = 0; i < inputs; ++i) {
