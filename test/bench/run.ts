@@ -22,11 +22,11 @@ const settleMs = 100;
 /** A row whose calls are long ends early, after at least three rounds. */
 const rowMs = 12_000;
 
-/** Medians of one row by library, in nanoseconds; the libraries take turns. */
+/** One row's nanoseconds by library and round; the libraries take turns. */
 async function measureRow(
   { name, id = name, rounds, sameCore }: RowPlan & { rounds: number },
   libraries: Library[],
-): Promise<Map<Library, number>> {
+): Promise<Map<Library, number[]>> {
   const samples = new Map<Library, number[]>();
   const able = libraries.filter((library) => library.has(id));
   const begin = performance.now();
@@ -47,15 +47,27 @@ async function measureRow(
     }
   }
   if (sameCore) for (const library of libraries) library.runOn(`0-${cores - 1}`);
-  return new Map([...samples].map(([library, list]) => [library, median(list)]));
+  return samples;
+}
+
+/**
+ * How many times our time a peer takes: the median over the rounds, each compared by itself, so
+ * that a machine that is slower in some rounds does not decide.
+ */
+function ratioOf(theirs: number[], ours: number[]): number {
+  return median(theirs.map((time, round) => time / ours[round]!));
 }
 
 /** One result for each peer that has the row, or one without a peer. */
 async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): Promise<Result[]> {
   const { name, unit = plan.unit, per = 1 } = row;
   const scale = { ns: 1, us: 1e-3, ms: 1e-6 }[unit] / per;
-  const medians = await measureRow({ ...plan, ...row }, libraries);
-  const times = [...medians].map(([library, ns]) => ({ peer: library.name, time: ns * scale }));
+  const samples = await measureRow({ ...plan, ...row }, libraries);
+  const times = [...samples].map(([library, rounds]) => ({
+    peer: library.name,
+    time: median(rounds) * scale,
+    rounds,
+  }));
   const ours = times.find(({ peer }) => peer === programs[plan.subject ?? "ours"].name);
   if (!ours) return [];
   const bound = row.limitBy && programs[row.limitBy].name;
@@ -69,11 +81,11 @@ async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): 
   };
   const peers = times.filter((time) => time !== ours);
   if (peers.length === 0) return [result];
-  return peers.map(({ peer, time }) => ({
+  return peers.map(({ peer, time, rounds }) => ({
     ...result,
     peer,
     peerValue: time,
-    ratio: time / ours.time,
+    ratio: ratioOf(rounds, ours.rounds),
   }));
 }
 
