@@ -203,7 +203,14 @@ Tensor approximate_basis(const Tensor& a, int64_t q, int64_t niter) {
   return basis;
 }
 
+// The basis converges in a few steps; a count beyond this is a mistake, and would seem to hang.
+void check_niter(const char* op, int64_t niter) {
+  constexpr int64_t most = 10'000;
+  CHECK(niter >= 0 && niter <= most, Value, op, ": expected niter in [0, ", most, "], got ", niter);
+}
+
 Triple svd_lowrank(const Tensor& input, int64_t q, int64_t niter, const std::optional<Tensor>& m) {
+  check_niter("svd_lowrank", niter);
   CHECK(input.dim() >= 2, Shape, "svd_lowrank: expected matrices, got shape ", input.sizes());
   Tensor a = m ? sub(input, *m) : input;
   const bool wide = a.size(-2) < a.size(-1);
@@ -218,6 +225,7 @@ Triple svd_lowrank(const Tensor& input, int64_t q, int64_t niter, const std::opt
 }
 
 Triple pca_lowrank(const Tensor& a, std::optional<int64_t> q, bool center, int64_t niter) {
+  check_niter("pca_lowrank", niter);
   CHECK(a.dim() >= 2, Shape, "pca_lowrank: expected matrices, got shape ", a.sizes());
   const int64_t count = q.value_or(std::min<int64_t>({6, a.size(-2), a.size(-1)}));
   if (!center) return svd_lowrank(a, count, niter, std::nullopt);

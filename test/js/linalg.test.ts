@@ -133,3 +133,13 @@ describe("factorizations", () => {
     expect(() => linalg.cholesky(bad)).toThrow(/not positive definite/);
   });
 });
+
+test("low-rank factors refuse a number of steps that would seem to hang", () => {
+  const x = torch.ones([3, 2]);
+  for (const niter of [-1, 10_001, 2 ** 31]) {
+    expect(() => torch.pcaLowrank(x, { niter })).toThrow(
+      "pcaLowrank: expected niter in [0, 10000]",
+    );
+    expect(() => torch.svdLowrank(x, { q: 1, niter })).toThrow(torch.ValueError);
+  }
+});
