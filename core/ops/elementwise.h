@@ -15,7 +15,7 @@ struct RowCall {
   const double* params = nullptr;
   std::span<const Operand* const> in;  ///< in the loop's order; null where not read
   const Tensor* out = nullptr;
-  /// All inputs are tensors of the compute type, row-major and of the output's shape, as it is.
+  /// Inputs and output are row-major tensors of one shape and of the compute type.
   bool uniform = false;
 };
 

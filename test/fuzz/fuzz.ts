@@ -32,8 +32,8 @@ if (options.child) {
 }
 
 // The calls run in a child, so that a crash of the process is a finding and not the end. V8
-// compiles on the child's main thread: Node's exit may wait for ever for a compile job that waits
-// for the main thread to collect garbage (nodejs/node issue 54918).
+// compiles on the child's main thread: Node may wait for ever at its exit for a compile job that
+// waits for the main thread to collect garbage.
 const folder = mkdtempSync(join(tmpdir(), "cresset-fuzz-"));
 const log = join(folder, "last");
 const seed = options.seed ?? String(Date.now() % 1e9);
