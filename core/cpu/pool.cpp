@@ -65,9 +65,9 @@ template <class T> T add(T a, T b) {
     return a + b;
 }
 
-template <class T>
-T divisor_of(const PoolWindows& p, const PoolWindow& a, const PoolWindow& b, const PoolWindow& c) {
-  return static_cast<T>(p.divisor_override ? p.divisor_override : a.count * b.count * c.count);
+int64_t divisor_of(const PoolWindows& p, const PoolWindow& a, const PoolWindow& b,
+                   const PoolWindow& c) {
+  return p.divisor_override ? p.divisor_override : a.count * b.count * c.count;
 }
 
 template <class T> void avg_windows(const PoolWindows& p, const T* x, T* y) {
@@ -76,7 +76,7 @@ template <class T> void avg_windows(const PoolWindows& p, const T* x, T* y) {
     T sum(0);
     int64_t count = 0;
     for_each_element(p, a, b, c, [&](int64_t i) { sum = add(sum, x[from + i]), ++count; });
-    y[to] = count ? sum / divisor_of<T>(p, a, b, c) : T(0);
+    y[to] = count ? pool_mean(sum, divisor_of(p, a, b, c)) : T(0);
   });
 }
 
@@ -85,7 +85,7 @@ template <class T> void avg_windows_backward(const PoolWindows& p, const T* gy, 
   for_each_window(p, [&](int64_t to, int64_t from, const PoolWindow& a, const PoolWindow& b,
                          const PoolWindow& c) {
     const bool empty = a.lo >= a.hi || b.lo >= b.hi || c.lo >= c.hi;
-    const T share = empty ? T(0) : gy[from] / divisor_of<T>(p, a, b, c);
+    const T share = empty ? T(0) : pool_mean(gy[from], divisor_of(p, a, b, c));
     for_each_element(p, a, b, c, [&](int64_t i) { gx[to + i] = add(gx[to + i], share); });
   });
 }

@@ -141,7 +141,7 @@ void avg_pool2d_forward(const PoolShape& s, const AvgPoolDivisor& divisor, const
       for (int64_t j = 0; j < s.ow; ++j) {
         const AvgWindow win = avg_window(s, divisor, i, j);
         const T sum = window_sum(s, win, plane);
-        to[i * s.ow + j] = win.is_empty() ? T(0) : sum / static_cast<T>(win.divisor);
+        to[i * s.ow + j] = win.is_empty() ? T(0) : pool_mean(sum, win.divisor);
       }
     }
   });
@@ -157,7 +157,7 @@ void avg_pool2d_backward(const PoolShape& s, const AvgPoolDivisor& divisor, cons
       for (int64_t j = 0; j < s.ow; ++j) {
         const AvgWindow win = avg_window(s, divisor, i, j);
         if (win.is_empty()) continue;
-        const T share = from[i * s.ow + j] / static_cast<T>(win.divisor);
+        const T share = pool_mean(from[i * s.ow + j], win.divisor);
         for (int64_t r = win.rows.lo; r < win.rows.hi; ++r) {
           for (int64_t c = win.cols.lo; c < win.cols.hi; ++c) {
             plane[r * s.w + c] = add(plane[r * s.w + c], share);

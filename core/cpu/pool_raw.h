@@ -2,8 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
+
+#include "core/base/scalar_math.h"
 
 namespace cresset {
+
+/// sum / divisor; integers are truncated, and no division of them traps.
+template <class T> T pool_mean(T sum, int64_t divisor) {
+  if constexpr (std::is_integral_v<T>)
+    return scalar::trunc_divide(sum, divisor);
+  else
+    return sum / static_cast<T>(divisor);
+}
 
 /// `planes` images (batch times channels) of [h, w] pooled to [oh, ow]; the caller has resolved
 /// ceil_mode in oh and ow. Average pooling has no dilation.

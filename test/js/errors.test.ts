@@ -133,3 +133,10 @@ describe("mistakes", () => {
     expect(caught(userCode).stack).toContain("userCode");
   });
 });
+
+it("the smallest integer divided by -1 does not end the process", () => {
+  const x = torch.full([1, 2, 2], -(2n ** 63n), { dtype: torch.int64 });
+  const negated = torch.nn.functional.avgPool2d(x, [1, 1], { divisorOverride: -1 });
+  expect(negated.shape).toEqual([1, 2, 2]);
+  expect(torch.nn.functional.avgPool2d(x, [1, 1], { divisorOverride: 1 }).equal(x)).toBe(true);
+});
