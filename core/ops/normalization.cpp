@@ -154,14 +154,16 @@ Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, doub
   CHECK(input.dim() >= 3, Shape, op, ": expected at least 3 dims, got shape ", input.sizes());
   CHECK(size > 0, Value, op, ": expected size > 0, got ", size);
   if (input.numel() == 0) return input;
-  const int64_t channels = input.size(1), before = size / 2;
+  // A window reaches no further than the channels do.
+  const int64_t channels = input.size(1), before = std::min(size / 2, channels - 1);
+  const int64_t after = std::min(size - 1 - size / 2, channels - 1);
   Dims padded = input.sizes();
-  padded[1] += size - 1;
+  padded[1] += before + after;
   Tensor squares = zeros(padded, options_of(input));
   Tensor middle = narrow(squares, 1, before, channels);
   copy_(middle, mul(input, input));
   Tensor total = narrow(squares, 1, 0, channels);
-  for (int64_t i = 1; i < size; ++i) total = add(total, narrow(squares, 1, i, channels));
+  for (int64_t i = 1; i <= before + after; ++i) total = add(total, narrow(squares, 1, i, channels));
   // Integers are averaged as integers, as PyTorch's pooling does.
   Tensor average = input.is_floating() ? div(total, static_cast<double>(size))
                                        : row(Row::trunc_divide, {total, Scalar(size)});

@@ -136,3 +136,13 @@ describe("init", () => {
     expect(Math.max(...data)).toBeLessThanOrEqual(2);
   });
 });
+
+test("a window of localResponseNorm may be wider than the channels", () => {
+  const x = torch.randn([2, 3, 2]);
+  const y = (size: number, alpha: number) =>
+    torch.nn.functional.localResponseNorm(x, size, alpha, 0.5);
+  // All channels are in the window: only the divisor grows.
+  expect(torch.allclose(y(7, 7), y(2 ** 31, 2 ** 31))).toBe(true);
+  const all = x.div(x.square().sum(1, true).add(1).sqrt());
+  expect(torch.allclose(y(7, 7), all)).toBe(true);
+});
