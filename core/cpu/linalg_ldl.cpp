@@ -40,15 +40,17 @@ template <class T> struct Ldl {
     int64_t row, width;
   };
 
-  /// Which row comes to position k, and whether the block there is 1 x 1 or 2 x 2.
+  /// Which row comes to position k, and whether the block there is 1 x 1 or 2 x 2. A NaN stays
+  /// where it is.
   Pivot choose(int64_t k) const {
+    if (k + 1 == n) return {k, 1};
     const Real alpha = static_cast<Real>((1 + std::sqrt(17.0)) / 8);
     const Real here = size(at(k, k));
     int64_t largest = k + 1;
     for (int64_t i = k + 2; i < n; ++i)
       if (size(at(i, k)) > size(at(largest, k))) largest = i;
-    const Real column = k + 1 < n ? size(at(largest, k)) : Real(0);
-    if (here >= alpha * column) return {k, 1};
+    const Real column = size(at(largest, k));
+    if (!(here < alpha * column)) return {k, 1};
     Real row = 0;
     for (int64_t j = k; j < largest; ++j) row = std::max(row, size(at(largest, j)));
     for (int64_t i = largest + 1; i < n; ++i) row = std::max(row, size(at(i, largest)));
@@ -108,7 +110,7 @@ template <class T> struct Ldl {
       if (p.width == 2) {
         pivots[k + 1] = -row;
         eliminate_two(k);
-      } else if (at(k, k) == T(0)) {
+      } else if (at(k, k) == T(0) || std::isnan(size(at(k, k)))) {
         if (info == 0) info = static_cast<int32_t>(k + 1);
       } else {
         eliminate_one(k);
