@@ -210,8 +210,7 @@ template <class T> void histc_as(const Tensor& x, T low, T high, const Tensor& c
   for_each(x.numel(), [=] __device__(int64_t i) {
     const T v = from[i];
     if (!(v >= low && v <= high)) return;
-    const int64_t at = static_cast<int64_t>((v - low) * static_cast<T>(bins) / (high - low));
-    atomic_plus(to + (at < bins - 1 ? at : bins - 1), T(1));
+    atomic_plus(to + bin_of(v, low, high, bins), T(1));
   });
 }
 

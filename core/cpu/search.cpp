@@ -153,8 +153,7 @@ void histc(const Tensor& x, double lo, double hi, const Tensor& counts) {
     T* to = counts.data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) {
       if (!(from[i] >= low && from[i] <= high)) continue;
-      int64_t at = static_cast<int64_t>((from[i] - low) * static_cast<T>(bins) / (high - low));
-      to[std::min(at, bins - 1)] += 1;
+      to[bin_of(from[i], low, high, bins)] += 1;
     }
   });
 }

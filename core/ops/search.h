@@ -13,6 +13,13 @@ struct UniqueRows {
   std::vector<int64_t> first, inverse, counts;
 };
 
+/// The one of `bins` equal bins of [low, high] for an x inside; also where the range is wider than
+/// the largest number of T.
+template <class T> constexpr int64_t bin_of(T x, T low, T high, int64_t bins) {
+  const T at = (x / 2 - low / 2) * static_cast<T>(bins) / (high / 2 - low / 2);
+  return at >= T(0) && at < static_cast<T>(bins) ? static_cast<int64_t>(at) : bins - 1;
+}
+
 struct SearchKernels {
   /// out[...] = how many elements of its row of `sequence` are below the value (or not above it,
   /// when `right`). One sequence for all values, or one per row of them. Sorter may be undefined.
