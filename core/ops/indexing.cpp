@@ -213,6 +213,7 @@ Tensor& index_put_(Tensor& self, const Indices& indices, const Tensor& values, b
   GradMode off(false);
   Tensor to = folded(plan, self);
   Tensor rows = contiguous(value_rows("index_put_", plan, to, from));
+  plan.at = apart_from(self, plan.at);
   RowShape shape{1, to.size(plan.place), 1};
   for (int64_t d = 0; d < to.dim(); ++d)
     if (d != plan.place) (d < plan.place ? shape.outer : shape.inner) *= to.size(d);
