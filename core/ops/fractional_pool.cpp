@@ -69,11 +69,11 @@ Pair pool(const char* op, const char* node, const Tensor& x, int64_t rank, const
              as_planes(indices, out));
   }
   if (wants_grad(x))
-    record(node, y, inputs(x), [shape = x.sizes(), indices, rank](Backward& b) {
+    record(node, y, inputs(x), [shape = x.sizes(), at = save(indices), rank](Backward& b) {
       const int64_t first = static_cast<int64_t>(shape.size()) - rank;
       int64_t size = 1;
       for (int64_t d = 0; d < rank; ++d) size *= shape[static_cast<size_t>(first + d)];
-      b[0] = reshape(spread_along(flatten(b.grad(), first), flatten(indices, first), first, size),
+      b[0] = reshape(spread_along(flatten(b.grad(), first), flatten(b(at), first), first, size),
                      shape);
     });
   return {y, indices};

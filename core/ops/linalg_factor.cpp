@@ -181,9 +181,10 @@ Triple lu_factor(const char* op, const Tensor& x, bool pivot) {
     launch(op, x.device(), &LinalgKernels::lu, flat_batch(lu), flat_rows(pivots), flat_info, pivot);
   }
   if (wants_grad(x))
-    record("LinalgLuFactorExBackward0", lu, inputs(x), [lu = save_output(lu), pivots](Backward& b) {
-      b[0] = lu_gradient(b.grad(), b(lu), pivots);
-    });
+    record("LinalgLuFactorExBackward0", lu, inputs(x),
+           [lu = save_output(lu), pivots = save(pivots)](Backward& b) {
+             b[0] = lu_gradient(b.grad(), b(lu), b(pivots));
+           });
   return {lu, pivots, info};
 }
 

@@ -54,10 +54,11 @@ Tensor scatter_planes(const char* op, const Tensor& g, const Tensor& indices, co
     out = to_dtype(out, g.dtype());
   }
   if (wants_grad(g, self))
-    record("MaxPoolBackwardBackward0", out, inputs(g, self), [indices, rank](Backward& b) {
-      if (b.needs(0)) b[0] = gather_planes(b.grad(), indices, rank);
-      if (b.needs(1)) b[1] = zeros_like(b.grad());
-    });
+    record("MaxPoolBackwardBackward0", out, inputs(g, self),
+           [at = save(indices), rank](Backward& b) {
+             if (b.needs(0)) b[0] = gather_planes(b.grad(), b(at), rank);
+             if (b.needs(1)) b[1] = zeros_like(b.grad());
+           });
   return out;
 }
 
@@ -271,8 +272,9 @@ Tensor max_unpool(const char* op, const Tensor& x, const Tensor& indices, const 
     y = to_dtype(y, x.dtype());
   }
   if (wants_grad(x))
-    record("MaxUnpoolBackward0", y, inputs(x),
-           [at](Backward& b) { b[0] = gather_planes(b.grad(), at, static_cast<int64_t>(rank)); });
+    record("MaxUnpoolBackward0", y, inputs(x), [at = save(at)](Backward& b) {
+      b[0] = gather_planes(b.grad(), b(at), static_cast<int64_t>(rank));
+    });
   return y;
 }
 

@@ -53,11 +53,12 @@ std::tuple<Tensor, Tensor> extreme_along(const char* op, const char* node, bool 
   const int64_t d = over.empty() ? 0 : over[0];
   launch(op, x.device(), &ReduceKernels::extreme, x, d, largest, values, at);
   if (wants_grad(x)) {
-    auto backward = [at, d, keepdim, rank = x.dim(), n = x.dim() ? x.size(d) : 1](Backward& b) {
-      Tensor g = b.grad(), where = at;
+    auto backward = [at = save(at), d, keepdim, rank = x.dim(),
+                     n = x.dim() ? x.size(d) : 1](Backward& b) {
+      Tensor g = b.grad(), where = b(at);
       if (rank > 0 && !keepdim) {
         g = unsqueeze(g, d);
-        where = unsqueeze(at, d);
+        where = unsqueeze(where, d);
       }
       b[0] = rank > 0 ? spread_along(g, where, d, n) : g;
     };

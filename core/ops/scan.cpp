@@ -134,9 +134,9 @@ std::tuple<Tensor, Tensor> running_extreme(const char* op, const char* node, boo
     launch(op, x.device(), &ScanKernels::extreme, contiguous(x), d, largest, values, at);
   }
   if (wants_grad(x)) {
-    auto backward = [at, d](Backward& b) {
+    auto backward = [at = save(at), d](Backward& b) {
       Tensor g = b.grad();
-      b[0] = g.dim() ? spread_along(g, at, d, g.size(d)) : g;
+      b[0] = g.dim() ? spread_along(g, b(at), d, g.size(d)) : g;
     };
     record(node, values, inputs(x), backward);
   }
