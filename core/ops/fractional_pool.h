@@ -6,10 +6,12 @@
 namespace cresset {
 
 /// Where window i of `count` windows of `kernel` elements begins in `size` elements, for a draw
-/// from [0, 1): steps of random size, the last window at the end.
+/// from [0, 1): steps of random size, the last window at the end. Other draws, of callers' own
+/// samples, count as 0: their windows would lie outside.
 template <class T>
 constexpr int64_t window_start(T sample, int64_t i, int64_t size, int64_t count, int64_t kernel) {
   if (i + 1 >= count) return size - kernel;
+  if (!(sample >= T(0) && sample <= T(1))) sample = T(0);
   const T alpha = static_cast<T>(size - kernel) / static_cast<T>(count - 1);
   return static_cast<int64_t>((static_cast<T>(i) + sample) * alpha) -
          static_cast<int64_t>(sample * alpha);
