@@ -286,12 +286,14 @@ Tensor frequencies(const char* op, int64_t n, double d, std::optional<DType> dty
   Options options{dtype.value_or(default_dtype()), device.value_or(Device{})};
   CHECK(is_floating(options.dtype), DType, op, ": expected a floating dtype, got ", options.dtype);
   const int64_t count = half ? n / 2 + 1 : n;
-  Tensor steps = empty(Dims{count}, Options{DType::Float64, Device{}});
-  for (int64_t k = 0; k < count; ++k)
-    steps.data<double>()[k] =
-        static_cast<double>(!half && k > (n - 1) / 2 ? k - n : k) / (static_cast<double>(n) * d);
   Tensor y = empty(Dims{count}, options);
-  if (!y.is_meta()) copy_raw(steps, y);
+  if (!y.is_meta()) {
+    Tensor steps = empty(Dims{count}, Options{DType::Float64, Device{}});
+    for (int64_t k = 0; k < count; ++k)
+      steps.data<double>()[k] =
+          static_cast<double>(!half && k > (n - 1) / 2 ? k - n : k) / (static_cast<double>(n) * d);
+    copy_raw(steps, y);
+  }
   y.set_requires_grad(requires_grad);
   return y;
 }

@@ -224,7 +224,7 @@ std::vector<Dims> combination_columns(int64_t n, int64_t r, bool replacement) {
 
 Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   CHECK(x.dim() == 1, Shape, "combinations: expected a 1-d tensor, got shape ", x.sizes());
-  CHECK(r >= 0, Value, "combinations: expected r of at least 0, got ", r);
+  CHECK(r >= 0 && r <= 1 << 16, Value, "combinations: expected r from 0 to 65536, got ", r);
   if (r == 0) return empty(Dims{0}, options_of(x));
   TensorList columns;
   for (const Dims& places : combination_columns(x.size(0), r, with_replacement)) {
@@ -270,7 +270,7 @@ Tensor& triu_(Tensor& self, int64_t diagonal) { return copy_(self, triu(self, di
 
 Tensor diff(const Tensor& x, int64_t n, int64_t dim, const std::optional<Tensor>& prepend,
             const std::optional<Tensor>& append) {
-  CHECK(n >= 0, Value, "diff: expected an order of at least 0, got ", n);
+  CHECK(n >= 0 && n <= 1 << 20, Value, "diff: expected an order from 0 to 1048576, got ", n);
   CHECK(x.dim() > 0, Shape, "diff: expected a tensor of at least 1 dim, got a 0-d one");
   int64_t d = wrap_dim("diff", dim, x.dim());
   TensorList list;

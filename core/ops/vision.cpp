@@ -25,9 +25,20 @@ struct DimPlan {
   bool align;
 };
 
+/// Taps of one dim above which its table would not fit into any memory worth having (4 GiB).
+constexpr size_t most_taps = size_t{1} << 28;
+
 void add_tap(ResamplingMatrix& m, int64_t index, double weight) {
+  CHECK(m.weight.size() < most_taps, Value, "interpolate: output size ", m.outputs, " from ",
+        m.inputs, " inputs needs more than ", most_taps, " weights");
   m.index.push_back(index);
   m.weight.push_back(weight);
+}
+
+// Rounds towards zero; x may be beyond any integer, or NaN.
+int64_t bounded(double x, int64_t least, int64_t most) {
+  if (!(x > static_cast<double>(least))) return least;
+  return x < static_cast<double>(most) ? static_cast<int64_t>(x) : most;
 }
 
 double pixel_scale(const DimPlan& d) {
@@ -42,14 +53,13 @@ void nearest_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
   float scale = d.scale && *d.scale > 0 ? static_cast<float>(1 / *d.scale)
                                         : static_cast<float>(d.in) / static_cast<float>(d.out);
   float at = static_cast<float>(o) + (d.mode == Resampling::nearest_exact ? 0.5f : 0.0f);
-  int64_t i = static_cast<int64_t>(std::floor(at * scale));
-  add_tap(m, std::clamp<int64_t>(i, 0, d.in - 1), 1);
+  add_tap(m, bounded(std::floor(at * scale), 0, d.in - 1), 1);
 }
 
 void linear_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
   double scale = pixel_scale(d), pos = static_cast<double>(o);
   double at = d.align ? scale * pos : std::max(0.0, scale * (pos + 0.5) - 0.5);
-  int64_t i = std::min<int64_t>(static_cast<int64_t>(at), d.in - 1);
+  int64_t i = bounded(at, 0, d.in - 1);
   double t = std::clamp(at - static_cast<double>(i), 0.0, 1.0);
   add_tap(m, i, 1 - t);
   add_tap(m, std::min(i + 1, d.in - 1), t);
@@ -66,7 +76,7 @@ double cubic_filter(double x, double a) {
 void cubic_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
   double scale = pixel_scale(d), pos = static_cast<double>(o);
   double at = d.align ? scale * pos : scale * (pos + 0.5) - 0.5;
-  int64_t i = std::min<int64_t>(static_cast<int64_t>(std::floor(at)), d.in - 1);
+  int64_t i = bounded(std::floor(at), -2, d.in - 1);
   double t = std::clamp(at - static_cast<double>(i), 0.0, 1.0);
   for (int64_t k = -1; k <= 2; ++k)
     add_tap(m, std::clamp<int64_t>(i + k, 0, d.in - 1),
@@ -82,8 +92,8 @@ void antialias_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
   bool cubic = d.mode == Resampling::cubic_aa;
   double scale = pixel_scale(d), stretch = std::max(scale, 1.0);
   double support = (cubic ? 2 : 1) * stretch, center = scale * (static_cast<double>(o) + 0.5);
-  int64_t lo = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
-  int64_t hi = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), d.in);
+  int64_t lo = bounded(center - support + 0.5, 0, d.in);
+  int64_t hi = bounded(center + support + 0.5, 0, d.in);
   size_t begin = m.weight.size();
   double total = 0;
   for (int64_t i = lo; i < hi; ++i) {
@@ -96,10 +106,12 @@ void antialias_taps(const DimPlan& d, int64_t o, ResamplingMatrix& m) {
     if (total != 0) m.weight[k] /= total;
 }
 
-std::shared_ptr<const ResamplingMatrix> make_matrix(const DimPlan& d) {
+// Without weights when `shape_only`, for meta tensors: their sizes may be far too large.
+std::shared_ptr<const ResamplingMatrix> make_matrix(const DimPlan& d, bool shape_only) {
   auto m = std::make_shared<ResamplingMatrix>();
   m->inputs = d.in;
   m->outputs = d.out;
+  if (shape_only) return m;
   m->first.push_back(0);
   for (int64_t o = 0; o < d.out; ++o) {
     switch (d.mode) {
@@ -156,7 +168,7 @@ static Tensor resample(const Tensor& x, const Dims& output_size,
           " and output size ", output_size);
     CHECK(d.out < int64_t{1} << 31, Value, op, ": output size ", d.out, " is too large");
     if (scales) d.scale = (*scales)[static_cast<size_t>(i)];
-    y = resample_dim(y, i + 2, make_matrix(d), false);
+    y = resample_dim(y, i + 2, make_matrix(d, x.is_meta()), false);
   }
   return y;
 }
