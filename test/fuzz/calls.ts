@@ -22,7 +22,18 @@ export class Random {
   }
 }
 
-const shapes = [[], [1], [3], [0], [2, 3], [3, 3], [1, 3], [0, 3], [2, 3, 4], [2, 3, 5, 5], [17]];
+const shapes = [
+  ...[[], [1], [3], [0], [17], [130], [2, 3], [3, 3], [1, 3], [0, 3], [5, 33]],
+  ...[
+    [2, 3, 4],
+    [3, 0, 2],
+    [1, 1, 1],
+    [2, 3, 5, 5],
+    [1, 4, 7, 6],
+    [1, 2, 3, 4, 5],
+  ],
+];
+const hugeShapes = [[2 ** 31, 3], [2 ** 40], [2 ** 20, 2, 2 ** 20], [2 ** 25, 2 ** 25]];
 const dtypes = [
   torch.bool,
   torch.uint8,
@@ -38,8 +49,15 @@ const dtypes = [
   torch.complex64,
   torch.complex128,
 ];
-const ints = [0, 1, 2, 3, -1, -2, -3, 5, 7, 100, -100, 2 ** 31, -(2 ** 31), 2 ** 40, 2 ** 53 - 1];
-const floats = [0, 1, -1, 0.5, -0.5, 2, 1e-8, 1e30, -1e30, NaN, Infinity, -Infinity, -0];
+const ints = [
+  ...[0, 1, 2, 3, -1, -2, -3, 5, 7, 64, 100, -100, 1000],
+  ...[2 ** 31 - 1, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 32 + 1, 2 ** 40, 2 ** 53 - 1, 1 - 2 ** 53],
+  ...[2n ** 62n, -(2n ** 62n), 2n ** 63n - 1n, -(2n ** 63n), 1n - 2n ** 63n, 2n ** 63n],
+];
+const floats = [
+  ...[0, 1, -1, 0.5, -0.5, 2, 1e-8, 1e30, -1e30, NaN, Infinity, -Infinity, -0],
+  ...[5e-324, 1e-45, 1e300, -1e300, 2 ** 63, -(2 ** 63), 65504, 1 - 2 ** -53],
+];
 const wrong: unknown[] = [
   "x",
   null,
@@ -59,9 +77,22 @@ const wrong: unknown[] = [
 export class Arguments {
   constructor(private readonly random: Random) {}
 
+  private last: torch.Tensor | null = null;
+
+  /** A new tensor, or at times the one before or a part of it: operators write what they read. */
   tensor(): torch.Tensor {
     const r = this.random;
+    const last = this.last;
+    if (last && !last.isDisposed && r.chance(0.1)) {
+      return last.dim() > 0 && last.size(0) > 1 && r.chance(0.3) ? last.narrow(0, 1, 1) : last;
+    }
+    return (this.last = this.fresh());
+  }
+
+  private fresh(): torch.Tensor {
+    const r = this.random;
     const dtype = r.pick(dtypes);
+    if (r.chance(0.01)) return torch.empty(r.pick(hugeShapes), { dtype, device: "meta" });
     const shape = r.pick(shapes);
     const n = shape.reduce((a, b) => a * b, 1);
     const numbers = Array.from({ length: n }, () =>
@@ -70,6 +101,8 @@ export class Arguments {
     let t = torch.tensor(numbers, { dtype: torch.float64 }).reshape(shape).to(dtype);
     if (shape.length > 1 && r.chance(0.3)) t = t.transpose(0, 1);
     if (shape.length === 1 && r.chance(0.1)) t = t.expand(2, shape[0]!);
+    else if (shape.length === 1 && n > 2 && r.chance(0.1)) t = t.asStrided([2, 2], [1, 1]);
+    else if (n > 0 && shape.length > 0 && r.chance(0.1)) t = t.narrow(-1, 1, t.size(-1) - 1);
     if (r.chance(0.05)) t = t.to("meta");
     const differentiable = dtype.isFloatingPoint || dtype.isComplex;
     if (differentiable && r.chance(0.3)) t = t.detach().requiresGrad_(true);
@@ -159,12 +192,26 @@ function tensorsIn(x: unknown): torch.Tensor[] {
   return [...(x as Iterable<unknown>)].filter((t): t is torch.Tensor => t instanceof torch.Tensor);
 }
 
-// Reads the result and runs the backward pass: a fault there counts as much.
-function use(result: unknown): void {
+// Reads the result and runs the backward pass, at times after the integers around it (indices
+// above all) were written over, at times twice: a fault there counts as much.
+function use(result: unknown, args: unknown[], random: Random): void {
+  const named = args.filter((x) => typeof x === "object" && x !== null).flatMap(Object.values);
+  const given = [...args, ...named].flatMap(tensorsIn);
+  if (random.chance(0.05)) {
+    for (const t of [...given, ...tensorsIn(result)]) {
+      if (t.dtype === torch.int64 && !t.isDisposed) t.fill_(2 ** 40);
+    }
+  }
   for (const t of tensorsIn(result)) {
     if (t.device.type === "meta") continue;
     if (t.numel() < 10000) t.data();
-    if (t.requiresGrad && t.numel() > 0 && t.numel() < 10000 && !t.isComplex()) {
+    if (!t.requiresGrad || t.numel() === 0 || t.numel() >= 10000 || t.isComplex()) continue;
+    const leaves = given.filter((x) => x.isLeaf && x.requiresGrad);
+    if (random.chance(0.2) && leaves.length > 0) {
+      const options = { createGraph: true, allowUnused: true };
+      const [g] = torch.autograd.grad([torch.sum(t)], leaves, options);
+      if (g?.requiresGrad && !g.isComplex()) torch.sum(g).backward();
+    } else {
       torch.sum(t).backward();
     }
   }
@@ -181,6 +228,7 @@ export interface Report {
   results: number;
   errors: number;
   findings: string[];
+  slowest: { milliseconds: number; call: string };
 }
 
 /** Random calls until the time is over. `before` is told each call before it is made. */
@@ -193,7 +241,10 @@ export function run(
   const random = new Random(seed);
   const source = new Arguments(random);
   const list = operators().filter((op) => only.test(op.path));
-  const report: Report = { calls: 0, operators: list.length, results: 0, errors: 0, findings: [] };
+  const report: Report = {
+    ...{ calls: 0, operators: list.length, results: 0, errors: 0, findings: [] },
+    slowest: { milliseconds: 0, call: "" },
+  };
   torch.memory.setLimit(512 * 2 ** 20);
   const end = Date.now() + milliseconds;
   while (Date.now() < end && report.findings.length < 20) {
@@ -202,8 +253,9 @@ export function run(
     const call = `${op.path}(${args.map(show).join(", ")})`;
     before(call);
     report.calls++;
+    const start = performance.now();
     try {
-      use(op.call(args));
+      use(op.call(args), args, random);
       report.results++;
     } catch (error) {
       if (error instanceof torch.CressetError && !(error instanceof torch.InternalError)) {
@@ -212,6 +264,8 @@ export function run(
         report.findings.push(`${call}\n  ${(error as Error).stack ?? String(error)}`);
       }
     }
+    const milliseconds = performance.now() - start;
+    if (milliseconds > report.slowest.milliseconds) report.slowest = { milliseconds, call };
     if (report.calls % 100 === 0 && !stillWorks()) {
       report.findings.push(`after ${call} an addition was wrong`);
     }

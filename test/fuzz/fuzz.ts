@@ -64,6 +64,8 @@ const report = JSON.parse(last) as ReturnType<typeof run>;
 for (const finding of report.findings) console.error(`seed ${seed}: ${finding}`);
 console.log(
   `fuzz: seed ${seed}, ${report.calls} calls of ${report.operators} operators, ` +
-    `${report.results} results, ${report.errors} typed errors, ${report.findings.length} findings`,
+    `${report.results} results, ${report.errors} typed errors, ` +
+    `${report.findings.length} findings\n` +
+    `slowest: ${report.slowest.milliseconds.toFixed(0)} ms, ${report.slowest.call}`,
 );
 process.exit(report.findings.length > 0 ? 1 : 0);

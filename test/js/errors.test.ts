@@ -140,3 +140,81 @@ it("the smallest integer divided by -1 does not end the process", () => {
   expect(negated.shape).toEqual([1, 2, 2]);
   expect(torch.nn.functional.avgPool2d(x, [1, 1], { divisorOverride: 1 }).equal(x)).toBe(true);
 });
+
+describe("values and sizes that lead out of bounds", () => {
+  const { linalg, nn } = torch;
+
+  it("NaN on the diagonal of a symmetric matrix is reported", () => {
+    for (const at of [0, 1, 2]) {
+      const x = torch.eye(3, { dtype: torch.float64 });
+      x.index(at, at).fill_(NaN);
+      const [ld, , info] = linalg.ldlFactorEx(x);
+      expect(ld.shape).toEqual([3, 3]);
+      expect(info.item()).toBe(at + 1);
+    }
+  });
+
+  it("a histogram's range may be wider than the largest number", () => {
+    const counts = torch.histc(tensor([-3e38, 0, 3e38]), { bins: 2, min: -3e38, max: 3e38 });
+    expect(counts.tolist()).toEqual([1, 2]);
+  });
+
+  it("samples of fractional pooling outside [0, 1) count as 0", () => {
+    const x = torch.arange(36).to(torch.float32).reshape([1, 1, 6, 6]);
+    const pool = (sample: number) => {
+      const options = {
+        outputSize: 3,
+        _randomSamples: torch.full([1, 1, 2], sample, { dtype: torch.float32 }),
+      };
+      return nn.functional.fractionalMaxPool2d(x, 2, options).tolist();
+    };
+    for (const sample of [NaN, -1e30, 1e30]) expect(pool(sample)).toEqual(pool(0));
+  });
+
+  it("a tensor may be its own index", () => {
+    const written = [1e15, ...Array<number>(63).fill(1)];
+    const ones = () => torch.ones([64], { dtype: torch.int64 });
+    const values = torch.full([64], 1e15, { dtype: torch.int64 });
+    const sorted = (t: torch.Tensor) => torch.sort(t, { descending: true })[0].tolist();
+    for (const write of [
+      (x: torch.Tensor) => x.indexPut_([x], values),
+      (x: torch.Tensor) => x.scatter_(0, x, values),
+      (x: torch.Tensor) => x.indexCopy_(0, x, values),
+      (x: torch.Tensor) => x.put_(x, values),
+    ]) {
+      expect(sorted(write(ones()))).toEqual(written);
+    }
+  });
+
+  it("a backward pass refuses indices that were written over", () => {
+    const x = torch.rand([1, 1, 4, 4]).requiresGrad_(true);
+    const [pooled, places] = nn.functional.maxPool2d(x, 2, {
+      returnIndices: true,
+    }) as unknown as [torch.Tensor, torch.Tensor];
+    const at = places.clone();
+    const calls: [torch.Tensor, torch.Tensor][] = [
+      [pooled, places],
+      [nn.functional.maxUnpool2d(pooled, at, 2), at],
+      torch.max(x, 3) as unknown as [torch.Tensor, torch.Tensor],
+      torch.cummax(x, 3) as unknown as [torch.Tensor, torch.Tensor],
+      linalg.luFactor(x) as unknown as [torch.Tensor, torch.Tensor],
+    ];
+    for (const [result, indices] of calls) {
+      indices.fill_(1000);
+      expect(caught(() => result.sum().backward({ retainGraph: true })).message).toContain(
+        "modified by an in-place",
+      );
+    }
+  });
+
+  it("sizes of meta tensors cost nothing", () => {
+    const x = torch.rand([1, 1, 2, 2], { device: "meta" });
+    expect(torch._upsampleBilinear2dAa(x, [2 ** 31 - 1, 3]).shape).toEqual([1, 1, 2 ** 31 - 1, 3]);
+    expect(torch.fft.fftfreq(2 ** 40, { device: "meta" }).shape).toEqual([2 ** 40]);
+  });
+
+  it("counts that would never end are refused", () => {
+    expect(caught(() => torch.combinations(tensor([1, 2]), 2 ** 31)).message).toMatch(/65536/);
+    expect(caught(() => torch.diff(tensor([1, 2]), 2 ** 31)).message).toMatch(/1048576/);
+  });
+});
