@@ -1,6 +1,7 @@
 // torch.autograd: backward, grad, gradient modes and a view of the recorded graph.
 import "./dispose_symbol.js";
 import { AutogradError } from "./errors.js";
+import { checkNames } from "./frame.js";
 import * as ops from "./ops.gen.js";
 import type { Tensor } from "./tensor.js";
 
@@ -23,6 +24,7 @@ export function backward(
   gradTensors?: Gradients,
   options: BackwardCallOptions = {},
 ): void {
+  checkNames("backward", options, ["gradient", "retainGraph", "createGraph", "inputs"]);
   const create = options.createGraph ?? false;
   const roots = list(tensors);
   const grads = gradTensors == null ? [] : list<Tensor | null>(gradTensors);

@@ -1,8 +1,8 @@
 // Operators whose forms in PyTorch share one name: where, nonzero, median, unique, gradient, ...
-import { toNumber, type Scalar } from "./dtype.js";
+import { describe, toNumber, type Scalar } from "./dtype.js";
 import { TypeError_ } from "./errors.js";
 import { install, named } from "./arguments.js";
-import { checkNames, type Named } from "./frame.js";
+import { checkNames, checkTensor, type Named } from "./frame.js";
 import * as ops from "./ops.gen.js";
 import { Tensor } from "./tensor.js";
 
@@ -130,8 +130,12 @@ export function histogramdd(
 ): { hist: Tensor; binEdges: Tensor[] } & Iterable<Tensor | Tensor[]> {
   checkNames("histogramdd", options, ["range", "weight", "density"]);
   const { range = null, weight = null, density = false } = options;
+  checkTensor(input, "histogramdd", "input");
   const dims = input.shape.at(-1) ?? 0;
   const list = typeof bins === "number" ? new Array<number>(dims).fill(bins) : bins;
+  if (!Array.isArray(list)) {
+    throw new TypeError_(`histogramdd: expected a number or a list of bins, got ${describe(bins)}`);
+  }
   const edges = list.length > 0 && list[0] instanceof Tensor;
   const [hist, ...binEdges] = edges
     ? ops._histogramddEdges(input, list as Tensor[], weight, density)
@@ -156,6 +160,7 @@ export interface GradientOptions {
 /** Finite differences along dims, second-order accurate inside; one tensor per dim. */
 export function gradient(input: Tensor, options: GradientOptions = {}): Tensor[] {
   checkNames("gradient", options, ["spacing", "dim", "edgeOrder"]);
+  checkTensor(input, "gradient", "input");
   const { spacing, dim, edgeOrder = 1 } = options;
   const dims =
     dim === undefined || dim === null

@@ -3,6 +3,7 @@ import { backend } from "./backend.js";
 import * as dt from "./dtype.js";
 import { describe, type DeviceLike, type DType, type Scalar } from "./dtype.js";
 import { DTypeError, ShapeError, TypeError_, ValueError } from "./errors.js";
+import { checkNames } from "./frame.js";
 import * as ops from "./ops.gen.js";
 import { Tensor } from "./tensor.js";
 
@@ -213,6 +214,14 @@ function encode(values: unknown[], dtype: DType): Uint8Array {
   return new Uint8Array(array.buffer);
 }
 
+/** A dtype given by itself or by its name. */
+function wantedDType(x: unknown): DType | null {
+  if (x === undefined || x === null) return null;
+  if (x instanceof dt.DType) return x;
+  if (typeof x === "string") return dt.dtypeOf(x);
+  throw new TypeError_(`tensor: expected a dtype, got ${describe(x)}`);
+}
+
 /**
  * A tensor of the given data, copied. Plain numbers become the default float dtype, booleans
  * bool, bigints int64, typed arrays their own dtype; `dtype` overrides.
@@ -220,21 +229,23 @@ function encode(values: unknown[], dtype: DType): Uint8Array {
  * torch.tensor([[1, 2], [3, 4]])  // float32, shape [2, 2]
  */
 export function tensor(data: TensorData, options: TensorOptions = {}): Tensor {
+  checkNames("tensor", options, ["dtype", "device", "requiresGrad"]);
+  const wanted = wantedDType(options.dtype);
   if (data instanceof Tensor) {
     const copy = ops.clone(ops.detach(data));
     const moved = options.device === undefined ? copy : ops._toDevice(copy, options.device);
-    const cast = options.dtype ? ops._toDtype(moved, options.dtype) : moved;
+    const cast = wanted ? ops._toDtype(moved, wanted) : moved;
     return options.requiresGrad ? cast.requiresGrad_(true) : cast;
   }
   if (ArrayBuffer.isView(data)) {
     const from = viewDType(data);
     const bytes = viewBytes(data);
     const t = fromBytes(from, [bytes.length / from.itemsize], bytes, { device: options.device });
-    const cast = options.dtype ? ops._toDtype(t, options.dtype) : t;
+    const cast = wanted ? ops._toDtype(t, wanted) : t;
     return options.requiresGrad ? cast.requiresGrad_(true) : cast;
   }
   const { shape, values } = flatten(data);
-  const dtype = options.dtype ?? inferDType(values);
+  const dtype = wanted ?? inferDType(values);
   inferDType(values);
   const half = dtype === dt.float16 || dtype === dt.bfloat16;
   const made = fromBytes(
@@ -247,13 +258,26 @@ export function tensor(data: TensorData, options: TensorOptions = {}): Tensor {
   return options.requiresGrad ? placed.requiresGrad_(true) : placed;
 }
 
+/** Whether x is memory, of whichever realm. */
+function isBuffer(x: unknown): x is ArrayBuffer {
+  const kind = Object.prototype.toString.call(x);
+  return kind === "[object ArrayBuffer]" || kind === "[object SharedArrayBuffer]";
+}
+
 /** A 1-d tensor over a copy of raw bytes. */
 export function frombuffer(
   buffer: ArrayBuffer | ArrayBufferView,
   options: { dtype: DType; count?: number; offset?: number; requiresGrad?: boolean },
 ): Tensor {
+  if (!ArrayBuffer.isView(buffer) && !isBuffer(buffer)) {
+    throw new TypeError_(`frombuffer: expected an ArrayBuffer or a view, got ${describe(buffer)}`);
+  }
+  checkNames("frombuffer", options, ["dtype", "count", "offset", "requiresGrad"]);
   const all = ArrayBuffer.isView(buffer) ? viewBytes(buffer) : new Uint8Array(buffer);
   const { dtype, offset = 0 } = options;
+  if (!(dtype instanceof dt.DType)) {
+    throw new TypeError_(`frombuffer: expected a dtype, got ${describe(dtype)}`);
+  }
   const room = Math.floor((all.length - offset) / dtype.itemsize);
   const count = options.count === undefined || options.count < 0 ? room : options.count;
   const exact = options.count !== undefined || (all.length - offset) % dtype.itemsize === 0;

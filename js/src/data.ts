@@ -228,6 +228,9 @@ function kindOf(value: unknown): string {
  * strings a list; lists and plain objects are collated place by place.
  */
 export function defaultCollate<Item>(items: readonly Item[]): Collated<Item> {
+  if (!Array.isArray(items)) {
+    throw new TypeError_(`defaultCollate: expected a list of items, got ${kindOf(items)}`);
+  }
   return collate(items) as Collated<Item>;
 }
 

@@ -36,6 +36,11 @@ export function id(x: unknown, op: string, name: string): number {
   throw new TypeError_(`${op}: expected a Tensor for "${name}", got ${describe(x)}`);
 }
 
+/** A tensor argument of a function that asks it before it calls an operator. */
+export function checkTensor(x: unknown, op: string, name: string): asserts x is Tensor {
+  id(x, op, name);
+}
+
 export function idOrNone(x: unknown, op: string, name: string): number {
   return x === undefined || x === null ? -1 : id(x, op, name);
 }
@@ -356,6 +361,9 @@ export function isOptions(x: unknown): x is Record<string, unknown> {
 
 /** Refuses names that the operator does not have. */
 export function checkNames(op: string, options: object, names: readonly string[]): void {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError_(`${op}: expected named arguments in an object, got ${describe(options)}`);
+  }
   for (const key in options) {
     if (!names.includes(key)) {
       throw new TypeError_(

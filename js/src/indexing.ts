@@ -80,6 +80,9 @@ function tooMany(t: Tensor): never {
 
 /** Applies the basic indices and collects the others by the dim that they stand at. */
 function locate(self: Tensor, given: readonly Index[]): Place {
+  if (!Array.isArray(given)) {
+    throw new TypeError_(`index: expected a list of indices, got ${describe(given)}`);
+  }
   const index = given.map((i) => (Array.isArray(i) ? listTensor(i, self.device) : i));
   const place: Place = { view: self, tensors: [], advanced: false };
   const used = index.reduce((n: number, i) => n + consumed(i), 0);

@@ -1,7 +1,7 @@
 // Products and factors whose arguments in PyTorch take several forms: einsum, tensordot, lu, ...
 import { install } from "./arguments.js";
 import { TypeError_, ValueError } from "./errors.js";
-import { isOptions } from "./frame.js";
+import { checkTensor, isOptions } from "./frame.js";
 import * as ops from "./ops.gen.js";
 import type { Tensor } from "./tensor.js";
 
@@ -34,6 +34,8 @@ export function tensordot(
   other: Tensor,
   dims: ContractedDims | { dims?: ContractedDims } = 2,
 ): Tensor {
+  checkTensor(self, "tensordot", "self");
+  checkTensor(other, "tensordot", "other");
   const given = isOptions(dims) ? ((dims as { dims?: ContractedDims }).dims ?? 2) : dims;
   if (typeof given === "number") {
     if (!(given >= 0 && given <= Math.min(self.dim(), other.dim()))) {

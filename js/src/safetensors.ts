@@ -1,5 +1,5 @@
 // The safetensors file format: checked parsing, lazy reading and writing, without any tensor class.
-import { ValueError } from "./errors.js";
+import { TypeError_, ValueError } from "./errors.js";
 import { allocateBytes, openSource, writeFileAtomically, type ByteSource } from "./files.js";
 
 /**
@@ -301,6 +301,13 @@ function* fileParts(
   inputs: Iterable<SafetensorsInput>,
   metadata: Readonly<Record<string, string>>,
 ): Generator<Uint8Array> {
+  if (typeof metadata !== "object" || metadata === null) {
+    throw new TypeError_(`saveFile: expected named metadata, got ${String(metadata)}`);
+  }
+  const odd = Object.entries(metadata).find(([, value]) => typeof value !== "string");
+  if (odd) {
+    throw new TypeError_(`saveFile: expected text for metadata "${odd[0]}", got ${typeof odd[1]}`);
+  }
   const sorted = [...inputs].sort(compareInputs);
   const fields: string[] = [];
   if (Object.keys(metadata).length > 0) {

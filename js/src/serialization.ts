@@ -205,6 +205,9 @@ export class Serializer<T extends object> {
   };
 
   private *inputsOf(tensors: NamedTensors<T>): Generator<SafetensorsInput> {
+    if (typeof tensors !== "object" || tensors === null) {
+      throw new TypeError_(`saveFile: expected named tensors, got ${typeof tensors}`);
+    }
     const entries = tensors instanceof Map ? tensors.entries() : Object.entries(tensors);
     for (const [name, tensor] of entries as Iterable<[string, T]>) {
       const quoted = JSON.stringify(name);

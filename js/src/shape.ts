@@ -3,7 +3,7 @@ import { named } from "./arguments.js";
 import { DType, type Scalar } from "./dtype.js";
 import { describe } from "./dtype.js";
 import { ShapeError, TypeError_, ValueError } from "./errors.js";
-import { checkNames, isOptions } from "./frame.js";
+import { checkNames, checkTensor, isOptions } from "./frame.js";
 import * as ops from "./ops.gen.js";
 import { Tensor } from "./tensor.js";
 
@@ -84,6 +84,7 @@ export function tensorSplit(self: Tensor, ...args: unknown[]): Tensor[] {
 
 // hsplit, vsplit and dsplit take parts of equal size only.
 function evenSplit(op: string, self: Tensor, where: unknown, dim: number, rank: number): Tensor[] {
+  checkTensor(self, op, "self");
   const { shape } = self;
   if (shape.length < rank) {
     throw new ShapeError(`${op}: expected a tensor of at least ${rank} dims, got shape [${shape}]`);
@@ -100,6 +101,7 @@ const whereOf = (where: Where): unknown =>
 
 /** Parts side by side: along dim 1, or dim 0 of a 1-d tensor. */
 export function hsplit(self: Tensor, where: Where): Tensor[] {
+  checkTensor(self, "hsplit", "self");
   return evenSplit("hsplit", self, whereOf(where), self.ndim > 1 ? 1 : 0, 1);
 }
 /** Parts along dim 0. */
@@ -122,7 +124,11 @@ export function broadcastTensors(...tensors: Many): Tensor[] {
 
 /** The shape that shapes broadcast to. */
 export function broadcastShapes(...shapes: Ints[]): number[] {
-  const lists = shapes.map((s) => (typeof s === "number" ? [s] : [...s]));
+  const lists = shapes.map((s) => {
+    if (typeof s === "number") return [s];
+    if (Array.isArray(s)) return s as number[];
+    throw new TypeError_(`broadcastShapes: expected lists of sizes, got ${describe(s)}`);
+  });
   const rank = Math.max(0, ...lists.map((s) => s.length));
   const out = new Array<number>(rank).fill(1);
   for (const list of lists) {
@@ -206,6 +212,7 @@ export function repeatInterleave(
 export function repeatInterleave(self: Tensor, ...args: unknown[]): Tensor {
   const [repeats, dim, size] = bind("repeatInterleave", args, ["repeats", "dim", "outputSize"]);
   const outputSize = (size as number | undefined) ?? null;
+  checkTensor(self, "repeatInterleave", "self");
   if (repeats === undefined) {
     if (self.ndim !== 1) {
       throw new ShapeError(`repeatInterleave: expected 1-d repeats, got shape [${self.shape}]`);

@@ -15,6 +15,7 @@ import {
 } from "./dtype.js";
 import { ShapeError, ValueError } from "./errors.js";
 import { gatherData, nested, type Nested, type TypedArray } from "./convert.js";
+import { checkNames } from "./frame.js";
 import * as ops from "./ops.gen.js";
 import { formatTensor } from "./print_tensor.js";
 import { readIndex, writeIndex, type Index } from "./indexing.js";
@@ -74,6 +75,7 @@ export class Tensor {
   }
   /** Whether the elements lie in row-major order, or in that of a memory format. */
   isContiguous(options: { memoryFormat?: number | null } = {}): boolean {
+    checkNames("isContiguous", options, ["memoryFormat"]);
     return ops._isContiguous(this, options.memoryFormat ?? null);
   }
   /** All dims in reverse order. */
@@ -214,6 +216,7 @@ export class Tensor {
     value: Tensor | Scalar,
     accumulate: boolean | { accumulate?: boolean } = false,
   ): this {
+    if (typeof accumulate !== "boolean") checkNames("indexPut_", accumulate, ["accumulate"]);
     const add = typeof accumulate === "boolean" ? accumulate : (accumulate.accumulate ?? false);
     writeIndex(this, index, value, add);
     return this;
@@ -251,8 +254,8 @@ export interface BackwardOptions {
 }
 
 function pick(op: string, list: number[], dim: number): number {
-  const value = list.at(dim);
-  if (value === undefined || !Number.isInteger(dim)) {
+  const value = Number.isInteger(dim) ? list.at(dim) : undefined;
+  if (value === undefined) {
     throw new ValueError(
       `${op}: expected dim in [${-list.length}, ${list.length - 1}], got ${dim}`,
     );

@@ -58,6 +58,10 @@ const floats = [
   ...[0, 1, -1, 0.5, -0.5, 2, 1e-8, 1e30, -1e30, NaN, Infinity, -Infinity, -0],
   ...[5e-324, 1e-45, 1e300, -1e300, 2 ** 63, -(2 ** 63), 65504, 1 - 2 ** -53],
 ];
+const anyTypes = [
+  ...["Tensor", "Tensor", "Tensor", "Tensor[]", "Scalar", "int", "int", "int[]", "int[]?"],
+  ...["float", "float[]", "bool", "str", "ScalarType"],
+];
 const wrong: unknown[] = [
   "x",
   null,
@@ -93,6 +97,11 @@ export class Arguments {
     const r = this.random;
     const dtype = r.pick(dtypes);
     if (r.chance(0.01)) return torch.empty(r.pick(hugeShapes), { dtype, device: "meta" });
+    return this.small(dtype);
+  }
+
+  private small(dtype = this.random.pick(dtypes)): torch.Tensor {
+    const r = this.random;
     const shape = r.pick(shapes);
     const n = shape.reduce((a, b) => a * b, 1);
     const numbers = Array.from({ length: n }, () =>
@@ -147,6 +156,11 @@ export class Arguments {
         return this.list(() => this.tensor());
       case "int[]":
         return this.list(() => (r.chance(0.9) ? r.below(5) - 1 : r.pick(ints)));
+      case "any": {
+        // A tensor in place of a list is read row by row: no huge one here.
+        const type = r.pick(anyTypes);
+        return type === "Tensor" ? this.small() : this.value({ ...arg, type, optional: false });
+      }
       case "float[]":
       case "Scalar[]":
         return this.list(() => r.pick(floats));

@@ -38,7 +38,12 @@ function argument(a: ParsedArg): Argument {
 
 type Holder = Record<string, unknown>;
 
+/** Functions of the process rather than of tensors. */
+const skipped =
+  /^(Tensor\.(constructor|dispose|cuda|recordStream)|nn\.init\.layerInit|errorFor|_\w+|[A-Z]\w*|dispose|keep|tidy|load\w*|save\w*|noGrad|enableGrad|randomSplit|set\w+|\w*[sS]eed|useDeterministicAlgorithms)$/;
+
 function lookUp(path: string): unknown {
+  if (path === "") return torch;
   return path.split(".").reduce<unknown>((at, key) => (at as Holder | undefined)?.[key], torch);
 }
 
@@ -66,6 +71,44 @@ export function operators(): Operator[] {
           return (self as unknown as Record<string, (...a: unknown[]) => unknown>)[op.js]!(...rest);
         },
       });
+    }
+  }
+  return list.concat(wrappers(new Set(list.map((op) => op.path))));
+}
+
+/** The names that a function takes in its trailing object, by its own complaint about others. */
+function optionNames(call: (args: unknown[]) => unknown): string[] {
+  try {
+    call([torch.ones(1), { noSuchOption: 1 }]);
+  } catch (error) {
+    const names = /expected one of ([\w, ]+)$/.exec((error as Error).message);
+    if (names) return names[1]!.split(", ");
+  }
+  return [];
+}
+
+const any = { type: "any", choices: null, optional: true };
+const first = { ...any, name: "self", type: "Tensor", optional: false, keywordOnly: false };
+const placed = [0, 1, 2, 3].map((i) => ({ ...any, name: `argument${i}`, keywordOnly: false }));
+
+/** Every other public function and method: written by hand, of arguments unknown here. */
+function wrappers(known: Set<string>): Operator[] {
+  const list: Operator[] = [];
+  for (const prefix of ["", "nn.functional", "nn.init", "linalg", "fft", "special", "Tensor"]) {
+    const method = prefix === "Tensor";
+    const holder = (method ? torch.Tensor.prototype : lookUp(prefix)) as Holder;
+    for (const key of new Set([...Object.keys(holder), ...Object.getOwnPropertyNames(holder)])) {
+      const path = prefix ? `${prefix}.${key}` : key;
+      if (known.has(path) || skipped.test(path) || (method && key === "data")) continue;
+      const fn = Object.getOwnPropertyDescriptor(holder, key)?.value as unknown;
+      if (typeof fn !== "function") continue;
+      const call = ([self, ...rest]: unknown[]): unknown => {
+        if (!method) return fn(self, ...rest) as unknown;
+        return self instanceof torch.Tensor ? fn.apply(self, rest) : undefined;
+      };
+      const named = optionNames(call).map((name) => ({ ...any, name, keywordOnly: true }));
+      const leading = method || /^nn\.|^linalg/.test(prefix) ? [first] : [];
+      list.push({ path, args: [...leading, ...placed, ...named], call });
     }
   }
   return list;

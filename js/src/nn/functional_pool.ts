@@ -1,5 +1,6 @@
 // Adaptive pooling, power-average pooling, unfold and fold of torch.nn.functional.
 import { ValueError } from "../errors.js";
+import { checkTensor } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
 import { bind, tuple } from "./bind.js";
@@ -11,6 +12,7 @@ export type OutputSize = number | null | readonly (number | null)[];
 type Pair = [output: Tensor, indices: Tensor];
 
 function outputSizes(name: string, input: Tensor, size: OutputSize, rank: number): number[] {
+  checkTensor(input, name, "input");
   const wanted = Array.isArray(size) ? (size as (number | null)[]) : Array(rank).fill(size);
   const sizes = input.shape.slice(-rank);
   if (wanted.length !== rank) {
