@@ -39,8 +39,15 @@ function argument(a: ParsedArg): Argument {
 type Holder = Record<string, unknown>;
 
 /** Functions of the process rather than of tensors. */
-const skipped =
-  /^(Tensor\.(constructor|dispose|cuda|recordStream)|nn\.init\.layerInit|errorFor|_\w+|[A-Z]\w*|dispose|keep|tidy|load\w*|save\w*|noGrad|enableGrad|randomSplit|set\w+|\w*[sS]eed|useDeterministicAlgorithms)$/;
+const skipped = new RegExp(
+  [
+    /^Tensor\.(constructor|dispose|cuda|recordStream)$/,
+    /^(nn\.init\.layerInit|errorFor|_\w+|[A-Z]\w*|dispose|keep|tidy|noGrad|enableGrad)$/,
+    /^(load\w*|save\w*|set\w+|\w*[sS]eed|randomSplit|useDeterministicAlgorithms)$/,
+  ]
+    .map((pattern) => pattern.source)
+    .join("|"),
+);
 
 function lookUp(path: string): unknown {
   if (path === "") return torch;
