@@ -274,12 +274,13 @@ void product(const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor&
                                plan.workspace, current_stream()));
 }
 
-/// Calling cuBLASLt takes twice as long as launching a kernel. These are the products of which a
-/// plain kernel makes as short work as the library's do (on an H200; of half types they do better).
+/// Calling cuBLASLt takes two to five times as long as launching a kernel. These are the products
+/// of which a plain kernel makes as short work as the library's do (on an H200; of half types they
+/// do better).
 bool is_small(const Tensor& a, const Tensor& c) {
-  constexpr int64_t most_outputs = 128 * 128, most_terms = 64;
   const bool plain = c.dtype() == DType::Float32 || c.dtype() == DType::Float64;
-  return plain && c.numel() <= most_outputs && a.size(-1) <= most_terms;
+  const int64_t outputs = c.numel(), terms = a.size(-1);
+  return plain && ((outputs <= 128 * 128 && terms <= 64) || (outputs <= 2048 && terms <= 256));
 }
 
 void bmm(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha,
