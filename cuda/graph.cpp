@@ -86,7 +86,7 @@ PhiloxArgs draw_philox(PhiloxGenerator& generator, uint64_t count) {
   return args;
 }
 
-bool is_capturing() noexcept { return capturing != nullptr; }
+bool is_capturing() noexcept { return thread_state.capturing; }
 
 void refuse_in_capture(const char* what, const char* why) {
   if (capturing) [[unlikely]]
@@ -113,6 +113,7 @@ int64_t begin_capture(int64_t share_pool_of) {
   CUDA_CHECK(cudaStreamBeginCapture(graph->stream, cudaStreamCaptureModeThreadLocal));
   memory.begin_route({graph->pool, capture_number(graph->stream), {}});
   capturing = graph;
+  thread_state.capturing = true;
   std::lock_guard lock(all.mutex);
   all.by_number[number] = std::move(graph);
   return number;
@@ -122,6 +123,7 @@ void end_capture(int64_t number, bool keep) {
   std::shared_ptr<Graph> graph = find_graph(number);
   CHECK(capturing == graph, Value, "CUDAGraph: this thread does not capture this graph");
   capturing = nullptr;
+  thread_state.capturing = false;
   cudaGraph_t recorded = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(graph->stream, &recorded);
   allocator(graph->device).end_route(graph->pool);

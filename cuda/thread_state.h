@@ -21,6 +21,8 @@ struct ThreadState {
   };
   int device = 0;            ///< the current one
   int bound = -1;            ///< the device whose context the driver's own calls find
+  bool overlaps = false;     ///< the bound device takes overlapping launches
+  bool capturing = false;    ///< this thread records a graph
   const char* op = "cuda";   ///< who launches, or launched last
   int depth = 0;             ///< of `launches`
   Error* pending = nullptr;  ///< with launch_blocking: what the last kernel did wrong

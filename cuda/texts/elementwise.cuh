@@ -13,6 +13,7 @@ template <int N> __device__ inline void finish(const Row& row, const Inputs<N>& 
 // One pack of 16 bytes per thread: more of them, or larger blocks, were slower on an H200.
 extern "C" __global__ void __launch_bounds__(flat_threads)
     row_kernel(const __grid_constant__ RowArgs args) {
+  wait_for_stream();
   const Row row = Row::load(args.params);
   TOut* out = static_cast<TOut*>(args.out);
   const int64_t at = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * PACK;
@@ -34,6 +35,7 @@ extern "C" __global__ void __launch_bounds__(flat_threads)
 // lie along dim 1 are read along it first.
 extern "C" __global__ void __launch_bounds__(shape_threads)
     row_kernel(const __grid_constant__ RowArgs args, const __grid_constant__ Space<Index> space) {
+  wait_for_stream();
   TILES
   const Row row = Row::load(args.params);
   const int tiles0 = (space.sizes[0] + 31) / 32, tiles1 = (space.sizes[1] + 31) / 32;
@@ -75,6 +77,7 @@ extern "C" __global__ void __launch_bounds__(shape_threads)
 #else
 extern "C" __global__ void __launch_bounds__(shape_threads)
     row_kernel(const __grid_constant__ RowArgs args, const __grid_constant__ Space<Index> space) {
+  wait_for_stream();
   const int64_t item = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (item >= args.n) return;
   const Row row = Row::load(args.params);

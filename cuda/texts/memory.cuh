@@ -1,6 +1,13 @@
 // Elements in memory: half types, conversions to and from compute types, packs of 16 bytes.
 namespace cresset {
 
+/// What every thread of a kernel does first: see Note [Overlapping launches] in cuda/nvrtc.cpp.
+__device__ inline void wait_for_stream() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 struct Half {
   uint16_t bits;
 };

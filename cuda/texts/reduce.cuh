@@ -242,6 +242,7 @@ template <class A> __device__ inline void put(const Acc& acc, const A& args, Ind
 // Folds the splits of each output, in their order: [threadIdx.y: an output].
 extern "C" __global__ void __launch_bounds__(256)
     combine_kernel(const __grid_constant__ ReduceArgs<Index> args, int splits) {
+  wait_for_stream();
   const int64_t output = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   const bool valid = output < args.outputs;
   Acc acc = Fold::identity();
@@ -305,6 +306,7 @@ __device__ inline Acc fold_run(const T* p, Index n, const A& args, Index output)
 // [threadIdx.y: an output][threadIdx.x: along its elements]; blockIdx.y: a split of them.
 extern "C" __global__ void __launch_bounds__(256, times == 8 ? 4 : 1)
     reduce_kernel(const __grid_constant__ ReduceArgs<Index> args) {
+  wait_for_stream();
   const int64_t item = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   const bool valid = item < args.outputs;
   const Offsets start = locate(args.kept, valid ? static_cast<Index>(item) : Index(0));
@@ -323,6 +325,7 @@ extern "C" __global__ void __launch_bounds__(256, times == 8 ? 4 : 1)
 // [threadIdx.x: a pack of neighbouring outputs][threadIdx.y: along the rows]; blockIdx.y: a split.
 extern "C" __global__ void __launch_bounds__(256)
     reduce_kernel(const __grid_constant__ ReduceArgs<Index> args) {
+  wait_for_stream();
   constexpr int times = 2;
   __shared__ alignas(16) char memory[256 * PACK * sizeof(Acc)];
   const int64_t item = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
