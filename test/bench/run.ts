@@ -22,9 +22,9 @@ const settleMs = 100;
 /** A row whose calls are long ends early, after at least three rounds. */
 const rowMs = 12_000;
 
-/** One row's nanoseconds by library and round; the libraries take turns. */
+/** One row's nanoseconds by library and round; the libraries take turns, in either order. */
 async function measureRow(
-  { name, id = name, rounds, sameCore }: RowPlan & { rounds: number },
+  { name, id = name, rounds, sameCore, noPause }: RowPlan & { rounds: number },
   libraries: Library[],
 ): Promise<Map<Library, number[]>> {
   const samples = new Map<Library, number[]>();
@@ -34,9 +34,10 @@ async function measureRow(
   for (let round = 0; round < rounds; round++) {
     if (round >= 3 && performance.now() - begin > rowMs) break;
     if (sameCore) for (const library of able) library.runOn(`${round % cores}`);
-    for (const library of [...able]) {
+    // Each is the first in every other round: who comes second may find a warmer chip.
+    for (const library of round % 2 ? able.toReversed() : [...able]) {
       try {
-        await sleep(settleMs);
+        if (!noPause) await sleep(settleMs);
         const list = samples.get(library) ?? [];
         samples.set(library, [...list, await library.measure(id)]);
       } catch (error) {
@@ -70,8 +71,8 @@ async function rowResults(plan: TablePlan, row: RowPlan, libraries: Library[]): 
   }));
   const ours = times.find(({ peer }) => peer === programs[plan.subject ?? "ours"].name);
   if (!ours) return [];
-  const bound = row.limitBy && programs[row.limitBy].name;
-  const boundTime = times.find(({ peer }) => peer === bound)?.time;
+  const bound = times.find(({ peer }) => row.limitBy && peer === programs[row.limitBy].name);
+  const boundTime = bound && ours.time * ratioOf(bound.rounds, ours.rounds);
   const limit = row.limit ?? (boundTime && boundTime * (row.limitTimes ?? 1));
   const result: Result = {
     name,
