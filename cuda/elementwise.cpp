@@ -367,6 +367,33 @@ void run(Job& job) {
   run_shape(job, s);
 }
 
+/// A call whose tensors all look alike: no geometry has to be worked out.
+void run_uniform(const RowCall& call, Job& job) {
+  RowSpec& spec = job.spec;
+  RowArgs& args = job.args;
+  const DType dtype = call.out->dtype();
+  const int device = current_device();
+  uintptr_t bits = 0;
+  const auto address = [&](const Tensor& t) {
+    if (t.device().index != device) [[unlikely]]
+      data_of(t);  // says so
+    char* data = t.device_data<char>();
+    bits |= reinterpret_cast<uintptr_t>(data);
+    return data;
+  };
+  for (size_t k = 0; k < call.in.size(); ++k) {
+    spec.used |= static_cast<uint8_t>(1 << k);
+    spec.in[k] = dtype;
+    args.in[k] = address(call.in[k]->tensor());
+  }
+  spec.out = dtype;
+  args.out = address(*call.out);
+  args.n = call.out->numel();
+  const size_t pack = is_long(spec) || bits % 16 != 0 ? 1 : 16 / itemsize(dtype);
+  spec.pack = static_cast<uint8_t>(pack);
+  run_kernel(job, args.n, flat_threads * static_cast<int64_t>(pack), nullptr);
+}
+
 void run_row(const RowCall& call) {
   Job job;
   job.spec.row = static_cast<uint16_t>(call.row);
@@ -374,6 +401,7 @@ void run_row(const RowCall& call) {
   job.spec.compute = call.compute;
   const int params = row_info(call.row).param_count;
   for (int i = 0; i < params; ++i) job.args.params[i] = call.params[i];
+  if (call.uniform) return run_uniform(call, job);
   for (size_t k = 0; k < call.in.size(); ++k)
     if (call.in[k]) add_input(job, static_cast<int>(k), *call.in[k]);
   add_output(job, *call.out);
