@@ -338,6 +338,60 @@ check("switches reach the libraries", () => {
   same(fast > 4 * full, true);
 });
 
+// Relative errors of a convolution and its gradients beside float64 on the CPU.
+function convolutionErrors(dtype, memoryFormat) {
+  const { conv2d } = torch.nn.functional;
+  const given = [torch.randn([8, 16, 20, 21]), torch.randn([32, 16, 3, 3]), torch.randn([32])];
+  const run = (change) => {
+    const leaves = given.map((t) => change(t).detach().requiresGrad_());
+    const y = conv2d(...leaves, { stride: 2, padding: 1 });
+    y.square().sum().backward();
+    return [y, ...leaves.map((t) => t.grad)].map((t) => t.detach().cpu().double());
+  };
+  const placed = (t) => (t.dim() === 4 ? t.to({ memoryFormat }) : t);
+  const exact = run((t) => t.to(dtype).double());
+  return run((t) => placed(t.to("cuda").to(dtype))).map((t, i) =>
+    t.sub(exact[i]).norm().div(exact[i].norm()).item(),
+  );
+}
+
+check("convolutions obey the switches in every dtype and layout", () => {
+  const { cudnn } = torch.backends;
+  const bounds = [
+    [torch.float32, 1e-5],
+    [torch.float64, 1e-12],
+    [torch.float16, 5e-3],
+    [torch.bfloat16, 3e-2],
+  ];
+  cudnn.allowTf32 = false;
+  for (const format of [torch.contiguousFormat, torch.channelsLast])
+    for (const choice of ["none", "deterministic", "benchmark"])
+      for (const [dtype, bound] of bounds) {
+        if (choice !== "none") cudnn[choice] = true;
+        const worst = Math.max(...convolutionErrors(dtype, format));
+        if (choice !== "none") cudnn[choice] = false;
+        if (!(worst < bound)) throw new Error(`${dtype}, ${choice}, layout ${format}: ${worst}`);
+      }
+  cudnn.allowTf32 = true;
+  same(Math.max(...convolutionErrors(torch.float32, torch.contiguousFormat)) < 5e-3, true);
+});
+
+check("convolutions of new shapes can be captured", () => {
+  const x = torch.randn([3, 5, 17, 19], on);
+  const weight = torch.randn([7, 5, 3, 3], { ...on, requiresGrad: true });
+  const y = torch.empty([3, 7, 15, 17], on);
+  const g = cuda.graph(() => {
+    const made = torch.nn.functional.conv2d(x, weight);
+    y.copy_(made.detach());
+    weight.grad = null;
+    made.sum().backward();
+  });
+  x.mul_(2);
+  g.replay();
+  const wanted = torch.nn.functional.conv2d(x.cpu(), weight.detach().cpu());
+  same(y.cpu().sub(wanted).abs().max().item() < 0.1, true);
+});
+
 check("tensors of a device that is not current (G07)", () => {
   if (cuda.deviceCount() < 2) return console.log("    only one GPU: not run");
   const x = torch.ones([3], { device: "cuda:1" });
