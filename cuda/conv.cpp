@@ -1,7 +1,9 @@
 // Convolutions: by cuDNN where it has an engine, with bias and uneven padding around it.
 #include "cuda/conv.h"
 
+#include "core/ops/elementwise.h"
 #include "core/ops/ops.h"
+#include "core/ops/reduce.h"
 #include "cuda/conv_plan.h"
 #include "cuda/launch.h"
 
@@ -18,8 +20,26 @@ void refuse_layout(bool channels_last) {
         ": cuDNN has no such convolution with channels last; make the operands contiguous");
 }
 
-ChannelShape channels(const ConvNdShape& s, bool channels_last) {
-  return {s.n, s.c_out, s.out[0] * s.out[1] * s.out[2], channels_last};
+// y += bias, one value per channel.
+void add_bias(const Tensor& bias, const Tensor& y) {
+  Dims sizes(static_cast<size_t>(y.dim() - 1), 1), strides(sizes.size(), 0);
+  sizes[0] = y.size(1);
+  strides[0] = bias.stride(0);
+  const Operand sum(y), term(alias(bias, sizes, strides, bias.offset()));
+  const Operand* in[] = {&sum, &term};
+  const double factor = 1;
+  cuda_table<ElementwiseKernels>().row({.row = Row::add,
+                                        .compute = ops::compute_for(y.dtype()),
+                                        .params = &factor,
+                                        .in = in,
+                                        .out = &y});
+}
+
+// sums[c] = the sum of g over everything else.
+void sum_channels(const Tensor& g, const Tensor& sums) {
+  Dims over{0};
+  for (int64_t d = 2; d < g.dim(); ++d) over.push_back(d);
+  cuda_table<ReduceKernels>().reduce({.op = ReduceOp::Sum, .x = &g, .y = &sums, .over = over});
 }
 
 // cuDNN's engines first; plain loops serve what it has none for.
@@ -31,7 +51,7 @@ void run_forward(const ConvNdShape& s, const Tensor& x, const Tensor& w, const T
     refuse_layout(last);
     return direct_forward(s, x, w, bias, y);
   }
-  if (bias.defined()) add_channel_bias(bias, y, channels(s, last));
+  if (bias.defined()) add_bias(bias, y);
 }
 
 void run_backward_input(const ConvNdShape& s, const Tensor& gy, const Tensor& w, const Tensor& gx) {
@@ -133,7 +153,7 @@ void backward_input(const ConvNdShape& s, const Tensor& gy, const Tensor& w, con
 
 void backward_weight(const ConvNdShape& s, const Tensor& x, const Tensor& gy, const Tensor& gw,
                      const Tensor& gb) {
-  if (gb.defined() && gb.numel()) sum_channels(gy, gb, channels(s, !gy.is_contiguous()));
+  if (gb.defined() && gb.numel()) sum_channels(gy, gb);
   if (gw.numel() == 0) return;
   if (inner_work(s) == 0) return zero(gw);
   if (by_loops(gw.dtype())) return direct_backward_weight(s, x, gy, gw);

@@ -1,20 +1,9 @@
-// The parts of a convolution that no library does: bias, uneven padding, integers and complex.
+// The parts of a convolution that no library does: uneven padding, integers and complex.
 #pragma once
 
 #include "core/ops/conv.h"
 
 namespace cresset::cuda {
-
-/// Tensors as [n, c, l] by rows, or [n, l, c] where the channels lie last.
-struct ChannelShape {
-  int64_t n, c, l;
-  bool channels_last;
-};
-
-/// y += bias, one value per channel.
-void add_channel_bias(const Tensor& bias, const Tensor& y, const ChannelShape& s);
-/// out[c] = sum of g over everything else.
-void sum_channels(const Tensor& g, const Tensor& out, const ChannelShape& s);
 
 /// Copies `planes` volumes of extent `from` into volumes of extent `to`, moved by `shift`; zeros
 /// where nothing lands. With channels last, `inner` neighbouring elements move as one.

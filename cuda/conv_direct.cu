@@ -1,60 +1,9 @@
 // Convolutions by plain loops, and what surrounds those of cuDNN.
-#include "cuda/columns.cuh"
 #include "cuda/conv.h"
 #include "cuda/rows.cuh"
 
 namespace cresset::cuda {
 namespace {
-
-template <class T>
-__global__ void channel_totals(const T* __restrict__ g, int64_t n, int64_t c, int64_t l, T* out) {
-  Acc<T> sum = 0;
-  for (int64_t i = threadIdx.x; i < n * l; i += blockDim.x) {
-    const int64_t plane = i / l;
-    sum += widen(g[(plane * c + blockIdx.x) * l + (i - plane * l)]);
-  }
-  sum = block_fold(sum, Acc<T>(0), Plus());
-  if (threadIdx.x == 0) out[blockIdx.x] = narrow<T>(sum);
-}
-
-template <class T> void sum_channels_as(const Tensor& g, const Tensor& out, const ChannelShape& s) {
-  const T* from = pointer<T>(g);
-  T* to = pointer<T>(out);
-  const int64_t c = s.c, l = s.l;
-  if (!s.channels_last) {
-    if (c == 0) return;
-    channel_totals<T><<<static_cast<unsigned>(c), 512, 0, current_stream()>>>(from, s.n, c, l, to);
-    check_launch();
-    return;
-  }
-  column_sums<1, Acc<T>>(
-      s.n * l, c, g.device(),
-      [=] __device__(int64_t row, int64_t col, Acc<T> * sums) {
-        sums[0] += widen(from[row * c + col]);
-      },
-      [=] __device__(int, int64_t col, Acc<T> total) { to[col] = narrow<T>(total); });
-}
-
-/// The total of one channel of [n, c, l], by one thread.
-template <class T> struct ChannelTotal {
-  const T* from;
-  T* to;
-  int64_t n, c, l;
-  __device__ void operator()(int64_t channel) const {
-    T sum = T(0);
-    for (int64_t b = 0; b < n; ++b)
-      for (int64_t i = 0; i < l; ++i) sum = sum + from[(b * c + channel) * l + i];
-    to[channel] = sum;
-  }
-};
-
-template <class T> void add_bias_as(const Tensor& bias, const Tensor& y, const ChannelShape& s) {
-  const T* b = pointer<T>(bias);
-  T* to = pointer<T>(y);
-  const int64_t c = s.c, l = s.channels_last ? 1 : s.l;
-  for_each(y.numel(),
-           [=] __device__(int64_t i) { to[i] = narrow<T>(widen(to[i]) + widen(b[i / l % c])); });
-}
 
 /// A volume's extents, small enough to compute places quickly.
 struct Volume {
@@ -204,21 +153,6 @@ template <class F> void visit_direct(DType dtype, F&& f) {
 }
 
 }  // namespace
-
-void add_channel_bias(const Tensor& bias, const Tensor& y, const ChannelShape& s) {
-  visit_floating(y.dtype(), [&]<class T>() { add_bias_as<T>(bias, y, s); });
-}
-
-void sum_channels(const Tensor& g, const Tensor& out, const ChannelShape& s) {
-  if (g.is_floating())
-    return visit_floating(g.dtype(), [&]<class T>() { sum_channels_as<T>(g, out, s); });
-  visit_direct(g.dtype(), [&]<class T>() {
-    // Sums of other dtypes are rare: one thread a channel.
-    const T* from = pointer<T>(g);
-    T* to = pointer<T>(out);
-    for_each(s.c, ChannelTotal<T>{from, to, s.n, s.c, s.l});
-  });
-}
 
 void shift_volumes(const Tensor& x, const Tensor& y, int64_t planes, int64_t inner,
                    const ConvNdShape::Extent& from, const ConvNdShape::Extent& to,
