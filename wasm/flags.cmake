@@ -23,3 +23,9 @@ file(CREATE_LINK ${HWY_SYSTEM_INCLUDE}/hwy ${CMAKE_BINARY_DIR}/highway/hwy SYMBO
 set(HWY_INCLUDE ${CMAKE_SOURCE_DIR}/wasm/include ${CMAKE_BINARY_DIR}/highway)
 target_compile_definitions(cresset_flags INTERFACE HWY_COMPILE_ONLY_STATIC)
 target_compile_options(cresset_flags INTERFACE "SHELL:-include ${CMAKE_SOURCE_DIR}/wasm/compat.h")
+
+# The path of a small call, optimised across its files.
+set(call_path base/pool base/error tensor/allocator tensor/tensor dispatch/handles dispatch/frame
+  dispatch/registry ops/elementwise ops/arithmetic cpu/elementwise autograd/autograd abi)
+list(TRANSFORM call_path REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/core/\\1.cpp")
+set_source_files_properties(${call_path} PROPERTIES COMPILE_OPTIONS -flto)

@@ -21,7 +21,7 @@ list(JOIN exports "," export_list)
 add_executable(cresset_module wasm/host.cpp)
 target_link_libraries(cresset_module PRIVATE cresset_core)
 target_compile_options(cresset_module PRIVATE -mbulk-memory)
-target_link_options(cresset_module PRIVATE -fwasm-exceptions ${thread_options} --no-entry -O2
+target_link_options(cresset_module PRIVATE -fwasm-exceptions -flto ${thread_options} --no-entry -O2
   -sEXPORTED_FUNCTIONS=${export_list} -sWASM_BIGINT -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=16MB
   -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=2MB -sFILESYSTEM=0
   -sERROR_ON_UNDEFINED_SYMBOLS=0 -sWARN_ON_UNDEFINED_SYMBOLS=0 -Wno-pthreads-mem-growth)
