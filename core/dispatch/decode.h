@@ -28,9 +28,9 @@ CRESSET_ARG(int64_t, "int", return static_cast<int64_t>(f.next());)
 CRESSET_ARG(double, "float", return f.next();)
 CRESSET_ARG(bool, "bool", return f.next() != 0;)
 CRESSET_ARG(DType, "ScalarType", return static_cast<DType>(f.next());)
-CRESSET_ARG(Scalar, "Scalar", int kind = static_cast<int>(f.next()); double a = f.next();
-            double b = f.next(); return f.scalar_of(kind, a, b);)
-CRESSET_ARG(Operand, "Tensor|Scalar", int kind = static_cast<int>(f.next()); double a = f.next();
+CRESSET_ARG(Scalar, "Scalar", double kind = f.next(); double a = f.next(); double b = f.next();
+            return f.scalar_of(kind, a, b);)
+CRESSET_ARG(Operand, "Tensor|Scalar", double kind = f.next(); double a = f.next();
             double b = f.next(); if (kind == 1) return Operand(f.tensor_of(a));
             return Operand(f.scalar_of(kind, a, b));)
 CRESSET_ARG(Device, "Device", return device_of_code(static_cast<int>(f.next()));)
@@ -72,11 +72,11 @@ CRESSET_ARG(std::optional<bool>, "bool?", double v = f.next(); if (v < 0) return
             return v != 0;)
 CRESSET_ARG(std::optional<DType>, "ScalarType?", double v = f.next();
             if (v < 0) return std::nullopt; return static_cast<DType>(v);)
-CRESSET_ARG(std::optional<Scalar>, "Scalar?", int kind = static_cast<int>(f.next());
-            double a = f.next(); double b = f.next(); if (kind == 0) return std::nullopt;
+CRESSET_ARG(std::optional<Scalar>, "Scalar?", double kind = f.next(); double a = f.next();
+            double b = f.next(); if (kind == 0) return std::nullopt;
             return f.scalar_of(kind, a, b);)
-CRESSET_ARG(std::optional<Operand>, "Tensor|Scalar?", int kind = static_cast<int>(f.next());
-            double a = f.next(); double b = f.next(); if (kind == 0) return std::nullopt;
+CRESSET_ARG(std::optional<Operand>, "Tensor|Scalar?", double kind = f.next(); double a = f.next();
+            double b = f.next(); if (kind == 0) return std::nullopt;
             if (kind == 1) return Operand(f.tensor_of(a)); return Operand(f.scalar_of(kind, a, b));)
 CRESSET_ARG(std::optional<Device>, "Device?", int v = static_cast<int>(f.next());
             if (v < 0) return std::nullopt; return device_of_code(v);)

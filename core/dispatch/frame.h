@@ -30,7 +30,7 @@ class Frame {
 
   Tensor tensor() { return tensor_of(next()); }
   Tensor tensor_of(double id) {
-    const Tensor* t = id >= 0 ? handles_.find(static_cast<int64_t>(id)) : nullptr;
+    const Tensor* t = id >= 0 ? handles_.find(HandleTable::id_from(id)) : nullptr;
     CHECK(t, Value, op_, ": a tensor argument has been freed: it was disposed, or made inside a ",
           "tidy that has ended; return it from the tidy or keep() it");
     if (!any_) {
@@ -44,14 +44,12 @@ class Frame {
     }
     return *t;
   }
-  Scalar scalar_of(int kind, double a, double b) {
-    switch (kind) {
-      case 2: return Scalar(a != 0);
-      case 3: return Scalar(static_cast<int64_t>(a));
-      case 4: return Scalar(a);
-      case 5: return Scalar(std::complex<double>(a, b));
-      default: break;
-    }
+  /// `kind` stays a double: to compare it costs less than to convert it.
+  Scalar scalar_of(double kind, double a, double b) {
+    if (kind == 3) return Scalar(static_cast<int64_t>(a));
+    if (kind == 4) return Scalar(a);
+    if (kind == 2) return Scalar(a != 0);
+    if (kind == 5) return Scalar(std::complex<double>(a, b));
     uint64_t bits = static_cast<uint64_t>(static_cast<uint32_t>(static_cast<int64_t>(a))) << 32 |
                     static_cast<uint32_t>(static_cast<int64_t>(b));
     return Scalar(std::bit_cast<int64_t>(bits));

@@ -1,20 +1,32 @@
 // Small-integer ids of the tensors that a host language holds, and the scopes that free them.
 #pragma once
 
+#include <bit>
 #include <vector>
 
 #include "core/tensor/tensor.h"
 
 namespace cresset {
 
-/// Ids of one JavaScript environment: 22 bits of slot, 31 bits of generation, exact as a double. A
+/// Ids of one JavaScript environment: 22 bits of slot, 30 bits of generation, exact as a double. A
 /// slot is not used again once its generations are used up, so that an id kept beyond the life of
 /// its tensor is an error for ever and never another tensor.
 class HandleTable {
  public:
   static constexpr uint32_t slot_bits = 22;
   static constexpr uint32_t max_slots = 1u << slot_bits;
-  static constexpr uint32_t last_generation = (1u << 31) - 1;
+  static constexpr uint32_t last_generation = (1u << 30) - 1;
+
+  /// The id that a host's number of at least 0 stands for.
+  static int64_t id_from(double number) {
+#ifdef __wasm__
+    // WebAssembly's conversion saturates, which takes longer than an addition that moves an
+    // integer below 2^52 into the lowest bits.
+    return std::bit_cast<int64_t>(number + 0x1p52) & ((int64_t{1} << 52) - 1);
+#else
+    return static_cast<int64_t>(number);
+#endif
+  }
 
   int64_t add(Tensor t);
   /// Frees a handle; harmless when it is already free.
