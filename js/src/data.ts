@@ -1,4 +1,5 @@
 // Datasets, samplers and the loader that turns them into batches, as in torch.utils.data.
+import { describe } from "./dtype.js";
 import { IndexError, ShapeError, TypeError_, ValueError } from "./errors.js";
 import type { Tensor } from "./tensor.js";
 
@@ -63,6 +64,32 @@ export abstract class Dataset<Item> {
   getBatch?(indices: readonly number[]): Collated<Awaited<Item>>;
 }
 
+function checkDataset(name: string, dataset: unknown): void {
+  if (typeof (dataset as Partial<Dataset<unknown>> | null)?.get === "function") return;
+  throw new TypeError_(`${name}: expected a Dataset, got ${describe(dataset)}`);
+}
+
+function checkIterable(name: string, what: string, given: unknown): void {
+  if (typeof (given as Partial<Sampler> | null)?.[Symbol.iterator] === "function") return;
+  throw new TypeError_(`${name}: expected ${what}, got ${describe(given)}`);
+}
+
+/** The length of a dataset, or of what else has one. */
+function lengthOf(name: string, source: { readonly length: number }): number {
+  const length: unknown = (source as { length?: unknown } | null)?.length;
+  if (typeof length === "number" && Number.isInteger(length) && length >= 0) return length;
+  throw new TypeError_(`${name}: expected a dataset with a length, got ${describe(length)}`);
+}
+
+function checkIndices(name: string, indices: readonly number[]): void {
+  if (!Array.isArray(indices) && !ArrayBuffer.isView(indices)) {
+    throw new TypeError_(`${name}: expected a list of indices, got ${describe(indices)}`);
+  }
+  const odd = indices.findIndex((index) => !Number.isInteger(index));
+  if (odd < 0) return;
+  throw new TypeError_(`${name}: expected integers as indices, got ${describe(indices[odd])}`);
+}
+
 /** Tensors of equal first size; item `i` holds row `i` of each. */
 export class TensorDataset<Tensors extends readonly Tensor[]> extends Dataset<Tensors> {
   readonly tensors: Tensors;
@@ -70,6 +97,10 @@ export class TensorDataset<Tensors extends readonly Tensor[]> extends Dataset<Te
 
   constructor(...tensors: Tensors) {
     super();
+    for (const tensor of tensors as readonly unknown[]) {
+      if (runtime.isTensor(tensor)) continue;
+      throw new TypeError_(`TensorDataset: expected Tensors, got ${describe(tensor)}`);
+    }
     const sizes = tensors.map((tensor) => tensor.shape[0]);
     if (sizes[0] === undefined || sizes.some((size) => size !== sizes[0])) {
       const shapes = tensors.map((tensor) => `[${tensor.shape.join(", ")}]`).join(", ");
@@ -85,6 +116,7 @@ export class TensorDataset<Tensors extends readonly Tensor[]> extends Dataset<Te
 
   /** One gather per tensor; a batch is a copy, so changing it leaves the dataset alone. */
   override getBatch(indices: readonly number[]): Collated<Awaited<Tensors>> {
+    checkIndices("TensorDataset", indices);
     const [start = 0] = indices;
     const consecutive = indices.every((index, i) => index === start + i);
     const select = consecutive
@@ -101,9 +133,13 @@ export class Subset<Item> extends Dataset<Item> {
     readonly indices: readonly number[],
   ) {
     super();
-    if (dataset.getBatch) {
-      this.getBatch = (positions) => dataset.getBatch!(positions.map((i) => this.indexAt(i)));
-    }
+    checkDataset("Subset", dataset);
+    checkIndices("Subset", indices);
+    if (!dataset.getBatch) return;
+    this.getBatch = (positions) => {
+      checkIndices("Subset", positions);
+      return dataset.getBatch!(positions.map((i) => this.indexAt(i)));
+    };
   }
 
   get length(): number {
@@ -115,9 +151,10 @@ export class Subset<Item> extends Dataset<Item> {
   }
 
   private indexAt(position: number): number {
-    const index = this.indices[position];
+    const index = Number.isInteger(position) ? this.indices[position] : undefined;
     if (index !== undefined) return index;
-    throw new IndexError(`Subset: expected an index in [0, ${this.length}), got ${position}`);
+    const given = describe(position);
+    throw new IndexError(`Subset: expected an index in [0, ${this.length}), got ${given}`);
   }
 }
 
@@ -130,7 +167,11 @@ export function randomSplit<Item>(
   lengths: readonly number[],
   generator: GeneratorLike | null = null,
 ): Subset<Item>[] {
-  const total = dataset.length;
+  checkDataset("randomSplit", dataset);
+  const total = lengthOf("randomSplit", dataset);
+  if (!Array.isArray(lengths) || lengths.some((length) => typeof length !== "number")) {
+    throw new TypeError_(`randomSplit: expected a list of lengths, got ${describe(lengths)}`);
+  }
   const sum = lengths.reduce((a, b) => a + b, 0);
   const fractions = Math.abs(sum - 1) <= 1e-9 && sum !== total;
   const sizes = lengths.map((length) => (fractions ? Math.floor(total * length) : length));
@@ -158,11 +199,12 @@ export class SequentialSampler implements Sampler {
   constructor(private readonly source: { readonly length: number }) {}
 
   get length(): number {
-    return this.source.length;
+    return lengthOf("SequentialSampler", this.source);
   }
 
   *[Symbol.iterator](): Generator<number> {
-    for (let i = 0; i < this.source.length; i++) yield i;
+    const { length } = this;
+    for (let i = 0; i < length; i++) yield i;
   }
 }
 
@@ -177,15 +219,16 @@ export class RandomSampler implements Sampler {
   ) {}
 
   get length(): number {
-    return this.source.length;
+    return lengthOf("RandomSampler", this.source);
   }
 
   *[Symbol.iterator](): Generator<number> {
     const generator = this.generator ?? runtime.seededGenerator(runtime.randomSeed(null));
-    const order = runtime.randperm(this.source.length, generator);
+    const { length } = this;
+    const order = runtime.randperm(length, generator);
     for (let i = 0; i < order.length; i++) yield order[i]!;
     // PyTorch draws another order for the rest of a division that leaves none.
-    if (this.generator) runtime.randperm(this.source.length, generator);
+    if (this.generator) runtime.randperm(length, generator);
   }
 }
 
@@ -195,7 +238,12 @@ export class BatchSampler implements Sampler<number[]> {
     private readonly sampler: Sampler,
     private readonly batchSize: number,
     private readonly dropLast = false,
-  ) {}
+  ) {
+    checkIterable("BatchSampler", "a sampler", sampler);
+    if (Number.isInteger(batchSize) && batchSize > 0) return;
+    const given = describe(batchSize);
+    throw new ValueError(`BatchSampler: expected a positive batchSize, got ${given}`);
+  }
 
   get length(): number | undefined {
     const count = this.sampler.length;
@@ -237,9 +285,9 @@ export function defaultCollate<Item>(items: readonly Item[]): Collated<Item> {
 function collate(items: readonly unknown[]): unknown {
   const [first] = items;
   const kind = kindOf(first);
-  const odd = items.find((item) => kindOf(item) !== kind);
-  if (odd !== undefined) {
-    throw new TypeError_(`defaultCollate: a batch cannot mix ${kind} and ${kindOf(odd)}`);
+  const odd = items.findIndex((item) => kindOf(item) !== kind);
+  if (odd >= 0) {
+    throw new TypeError_(`defaultCollate: a batch cannot mix ${kind} and ${kindOf(items[odd])}`);
   }
   switch (kind) {
     case "tensor":
@@ -307,6 +355,7 @@ export class DataLoader<Item, Batch = Collated<Awaited<Item>>> {
   private readonly options: DataLoaderOptions<Item, Batch>;
 
   constructor(dataset: Dataset<Item>, options: DataLoaderOptions<Item, Batch> = {}) {
+    checkDataset("DataLoader", dataset);
     checkOptions(options);
     const { batchSize = 1, shuffle, dropLast, sampler, batchSampler, generator } = options;
     this.dataset = dataset;
@@ -346,6 +395,7 @@ export class DataLoader<Item, Batch = Collated<Awaited<Item>>> {
       return;
     }
     for (const indices of this.batches) {
+      checkBatch(indices);
       yield (
         this.gather(indices) ?? this.join(indices.map((i) => refusePromise(this.dataset.get(i))))
       );
@@ -357,6 +407,7 @@ export class DataLoader<Item, Batch = Collated<Awaited<Item>>> {
     for (const unit of units) {
       if (typeof unit === "number") yield (await this.dataset.get(unit)) as Batch;
       else {
+        checkBatch(unit);
         const ready = this.gather(unit);
         yield ready ?? this.join(await Promise.all(unit.map((index) => this.dataset.get(index))));
       }
@@ -376,10 +427,27 @@ export class DataLoader<Item, Batch = Collated<Awaited<Item>>> {
   }
 }
 
+function checkBatch(indices: unknown): void {
+  if (Array.isArray(indices)) return;
+  throw new TypeError_(`DataLoader: expected lists of indices, got ${describe(indices)}`);
+}
+
 function checkOptions<Item, Batch>(options: DataLoaderOptions<Item, Batch>): void {
-  const { batchSize = 1, shuffle, dropLast, sampler, batchSampler } = options;
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError_(`DataLoader: expected an object of options, got ${describe(options)}`);
+  }
+  const { batchSize = 1, shuffle, dropLast, sampler, batchSampler, collateFn } = options;
+  if (sampler) checkIterable("DataLoader", "a sampler", sampler);
+  if (batchSampler) checkIterable("DataLoader", "a batchSampler", batchSampler);
+  if (collateFn && typeof collateFn !== "function") {
+    throw new TypeError_(
+      `DataLoader: expected a function as collateFn, got ${describe(collateFn)}`,
+    );
+  }
   if (batchSize !== null && !(Number.isInteger(batchSize) && batchSize > 0)) {
-    throw new ValueError(`DataLoader: expected a positive batchSize or null, got ${batchSize}`);
+    throw new ValueError(
+      `DataLoader: expected a positive batchSize or null, got ${describe(batchSize)}`,
+    );
   }
   if (sampler && shuffle) throw new ValueError("DataLoader: sampler excludes shuffle");
   if (batchSampler && (options.batchSize !== undefined || shuffle || sampler || dropLast)) {

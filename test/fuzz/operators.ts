@@ -80,7 +80,7 @@ export function operators(): Operator[] {
       });
     }
   }
-  return list.concat(wrappers(new Set(list.map((op) => op.path))));
+  return list.concat(wrappers(new Set(list.map((op) => op.path))), modules());
 }
 
 /** The names that a function takes in its trailing object, by its own complaint about others. */
@@ -97,6 +97,31 @@ function optionNames(call: (args: unknown[]) => unknown): string[] {
 const any = { type: "any", choices: null, optional: true };
 const first = { ...any, name: "self", type: "Tensor", optional: false, keywordOnly: false };
 const placed = [0, 1, 2, 3].map((i) => ({ ...any, name: `argument${i}`, keywordOnly: false }));
+
+/** Modules, made of the later arguments and called with the first. */
+function modules(): Operator[] {
+  const list: Operator[] = [];
+  for (const [key, Class] of Object.entries(torch.nn)) {
+    if (typeof Class !== "function" || !(Class.prototype instanceof torch.nn.Module)) continue;
+    type Make = new (...args: unknown[]) => (x: unknown) => unknown;
+    const make = (args: unknown[]) => new (Class as unknown as Make)(...args);
+    const names = optionNames(([, ...args]) => make(args));
+    const known = names.map((name) => ({ ...any, name, keywordOnly: false }));
+    // By default a Transformer has 44 million weights: here its size is always given.
+    const large = key === "Transformer";
+    if (large) known[0]!.optional = false;
+    list.push({
+      path: `nn.${key}`,
+      args: [first, ...(known.length > 0 ? known : placed)],
+      call: ([input, ...args]) => {
+        const module = make(large && args.length === 0 ? [8] : args);
+        String(module);
+        return module(input);
+      },
+    });
+  }
+  return list;
+}
 
 /** Every other public function and method: written by hand, of arguments unknown here. */
 function wrappers(known: Set<string>): Operator[] {

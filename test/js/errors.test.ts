@@ -218,3 +218,60 @@ describe("values and sizes that lead out of bounds", () => {
     expect(caught(() => torch.diff(tensor([1, 2]), 2 ** 31)).message).toMatch(/1048576/);
   });
 });
+
+describe("layers given nonsense", () => {
+  const { nn } = torch;
+  type Any = new (...args: unknown[]) => unknown;
+  const cases: [string, unknown[], RegExp][] = [
+    ["ZeroPad2d", [null], /^ZeroPad2d: expected an integer for "padding", got null/],
+    ["ConstantPad1d", [1], /^ConstantPad1d: missing argument "value"/],
+    ["Conv2d", [1n, 2, {}], /^Conv2d: missing argument "kernelSize"/],
+    ["Conv2d", [1, 2, [3, "x"]], /^Conv2d: expected an integer for "kernelSize", got "x"/],
+    ["Embedding", ["x", 2], /^Embedding: expected an integer for "numEmbeddings"/],
+    ["LayerNorm", [null], /^LayerNorm: expected an integer for "normalizedShape"/],
+    ["BatchNorm1d", [1.5], /^BatchNorm1d: expected an integer for "numFeatures"/],
+    ["GRUCell", [2, 2.5], /^GRUCell: expected an integer for "hiddenSize"/],
+    ["LSTM", [2, 2, 2 ** 31], /^LSTM: expected numLayers in \[1, 10000\]/],
+    ["MultiheadAttention", [4, null], /^MultiheadAttention: expected an integer for "numHeads"/],
+    ["TransformerEncoder", ["x", 1], /^TransformerEncoder: expected a TransformerEncoderLayer/],
+    ["Transformer", [4, 2, 2 ** 31], /^TransformerEncoder: expected numLayers in \[0, 10000\]/],
+    ["ModuleList", [3], /^ModuleList: expected a list for "modules", got 3/],
+    ["ModuleDict", [[1]], /^ModuleDict: expected pairs of a name and a value, got 1/],
+    ["ParameterList", [[3]], /^ParameterList: expected a Tensor for "parameters", got 3/],
+    ["Sequential", [null], /^Sequential: expected a Module, got null/],
+    ["Unflatten", [1, "x"], /^Unflatten: expected an integer for "unflattenedSize"/],
+    ["Parameter", ["x"], /^Parameter: expected a Tensor for "data"/],
+  ];
+  it.each(cases)("%s %#", (name, args, message) => {
+    const Class = (nn as unknown as Record<string, Any>)[name]!;
+    const error = caught(() => new Class(...args));
+    expect(error, String(error)).toBeInstanceOf(CressetError);
+    expect(error.message).toMatch(message);
+  });
+
+  it("a table of too many weights is refused before it is begun", () => {
+    const up = new nn.Upsample(2 ** 31 - 1);
+    expect(caught(() => up(torch.ones([1, 1, 1]))).message).toMatch(/^interpolate: expected sizes/);
+  });
+});
+
+it("datasets and loaders refuse nonsense", () => {
+  const { BatchSampler, DataLoader, Subset, SequentialSampler, TensorDataset } = torch.utils.data;
+  const source = new TensorDataset(torch.arange(4));
+  const order = new SequentialSampler(source);
+  const batches = new DataLoader(source, { batchSampler: [1] as never });
+  const cases: [() => unknown, RegExp][] = [
+    [() => new BatchSampler(order, 0), /^BatchSampler: expected a positive batchSize, got 0/],
+    [() => new Subset(source, 3 as never), /^Subset: expected a list of indices, got 3/],
+    [() => new DataLoader([1] as never), /^DataLoader: expected a Dataset, got an array/],
+    [() => new TensorDataset(3 as never), /^TensorDataset: expected Tensors, got 3/],
+    [() => [...batches], /^DataLoader: expected lists of indices, got 1/],
+    [() => torch.nn.utils.clipGradNorm_(3 as never, 1), /^clipGradNorm_: expected a list/],
+    [() => torch.nn.init.xavierUniform_(3 as never), /^xavierUniform_: expected a Tensor/],
+  ];
+  for (const [fn, message] of cases) {
+    const error = caught(fn);
+    expect(error, String(error)).toBeInstanceOf(CressetError);
+    expect(error.message).toMatch(message);
+  }
+});

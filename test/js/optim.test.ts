@@ -200,3 +200,79 @@ test("a step over the four parameters of a small network is a few microseconds",
   // Microseconds; 1 to 2 on an idle machine.
   expect(best).toBeLessThan(20);
 });
+
+describe("saved states", () => {
+  type Make = new (params: Tensor[], options: object) => optim.Optimizer;
+  const kinds = Object.entries(optim).filter(([key]) => /^[A-Z]/.test(key) && key !== "Optimizer");
+  const start = (Class: Make): [optim.Optimizer, Tensor[]] => {
+    const params = [
+      torch.arange(6, { dtype: torch.float32 }).reshape([3, 2]).add(1).requiresGrad_(true),
+      torch.ones([2, 2]).requiresGrad_(true),
+    ];
+    return [new Class(params, { lr: 0.01 }), params];
+  };
+  const step = ([optimizer, params]: [optim.Optimizer, Tensor[]]) =>
+    optimizer.step(() => {
+      const loss = params.map((p) => p.pow(4).sum()).reduce((a, b) => a.add(b));
+      optimizer.zeroGrad();
+      loss.backward();
+      return loss;
+    });
+
+  test.each(kinds)("%s goes on from its state as it would have", (_, Class) => {
+    const first = start(Class as unknown as Make);
+    const second = start(Class as unknown as Make);
+    step(first);
+    step(first);
+    torch.noGrad(() => first[1].forEach((p, i) => second[1][i]!.copy_(p)));
+    second[0].loadStateDict(first[0].stateDict());
+    step(first);
+    step(second);
+    first[1].forEach((p, i) => expect(second[1][i]!.tolist()).toEqual(p.tolist()));
+  });
+
+  test("what PyTorch leaves out of a state may be missing", () => {
+    const muon = start(optim.Muon as unknown as Make);
+    const { param_groups } = muon[0].stateDict();
+    const buffers = muon[1].map((p) => ({ momentum_buffer: torch.zerosLike(p) }));
+    muon[0].loadStateDict({ state: { ...buffers }, param_groups });
+    step(muon);
+    const lbfgs = start(optim.LBFGS as unknown as Make);
+    const groups = lbfgs[0].stateDict().param_groups;
+    lbfgs[0].loadStateDict({ state: { 0: { func_evals: 1, n_iter: 0 } }, param_groups: groups });
+    step(lbfgs);
+    for (const p of [...muon[1], ...lbfgs[1]]) expect(Number.isFinite(value(p.sum()))).toBe(true);
+  });
+
+  test("nonsense is refused with typed errors, and changes nothing", () => {
+    const [optimizer] = start(optim.RMSprop as unknown as Make);
+    const state = optimizer.stateDict();
+    const groups = state.param_groups;
+    const bad: [unknown, RegExp][] = [
+      [null, /^RMSprop: expected a state with "state" and "param_groups"/],
+      [{ state: {}, param_groups: [null] }, /^RMSprop: expected a state with/],
+      [{ ...state, state: { 0: { step: 1 } } }, /^RMSprop: expected a Tensor as saved square_avg/],
+      [
+        { ...state, param_groups: [{ ...groups[0], lr: "x" }] },
+        /^RMSprop: expected a number for "lr"/,
+      ],
+    ];
+    for (const [saved, message] of bad) {
+      expect(() => optimizer.loadStateDict(saved as optim.OptimizerState)).toThrow(message);
+    }
+    expect(optimizer.stateDict()).toEqual(state);
+  });
+
+  test("options, closures and schedules of the wrong kind are refused", () => {
+    const p = parameter(1, 1);
+    const wrong = [0.9] as unknown as [number, number];
+    expect(() => new optim.Adam([p], { betas: wrong })).toThrow(/^Adam: expected 2 numbers/);
+    expect(() => new optim.Muon([p], { nsSteps: 2 ** 31 })).toThrow(/nsSteps below 100/);
+    const sgd = new optim.SGD([p], { lr: 0.1 });
+    expect(() => sgd.step(3 as never)).toThrow(/^SGD: expected a function as closure, got 3/);
+    expect(() => new lrScheduler.StepLR(sgd, "x" as never)).toThrow(/^StepLR: expected a number/);
+    const restarts = new lrScheduler.CosineAnnealingWarmRestarts(sgd, 1);
+    restarts.step(2 ** 53 - 1);
+    expect(() => restarts.step(Infinity)).toThrow(/expected an epoch/);
+  });
+});

@@ -1,5 +1,6 @@
 // Multi-head attention.
 import { ValueError } from "../errors.js";
+import { checkTensor, int } from "../frame.js";
 import type { Tensor } from "../tensor.js";
 import { bind, factory, type Factory, type Init } from "./bind.js";
 import { multiHeadAttentionForward as attentionForward } from "./functional_attention.js";
@@ -95,18 +96,20 @@ export class MultiheadAttention extends Module<AttentionArgs, [Tensor, Tensor | 
         ...factory,
       },
     );
-    const e = o.embedDim;
-    if (!(o.numHeads > 0) || e % o.numHeads !== 0) {
+    const e = int(o.embedDim, "MultiheadAttention", "embedDim");
+    const numHeads = int(o.numHeads, "MultiheadAttention", "numHeads");
+    if (numHeads <= 0 || e % numHeads !== 0) {
       throw new ValueError(
-        `MultiheadAttention: expected embedDim divisible by numHeads ${o.numHeads}, got ${e}`,
+        `MultiheadAttention: expected embedDim divisible by numHeads ${numHeads}, got ${e}`,
       );
     }
     this.embedDim = e;
-    this.numHeads = o.numHeads;
+    this.numHeads = numHeads;
     this.dropout = o.dropout;
     this.batchFirst = o.batchFirst;
     this.addZeroAttn = o.addZeroAttn;
-    const [kdim, vdim] = [o.kdim ?? e, o.vdim ?? e];
+    const kdim = int(o.kdim ?? e, "MultiheadAttention", "kdim");
+    const vdim = int(o.vdim ?? e, "MultiheadAttention", "vdim");
     const same = kdim === e && vdim === e;
     this.inProjWeight = same ? parameter([3 * e, e], o) : null;
     this.qProjWeight = same ? null : parameter([e, e], o);
@@ -144,6 +147,9 @@ export class MultiheadAttention extends Module<AttentionArgs, [Tensor, Tensor | 
         isCausal: false,
       },
     );
+    for (const key of ["query", "key", "value"] as const) {
+      checkTensor(o[key], "MultiheadAttention", key);
+    }
     const arrange = (t: Tensor) => (this.batchFirst && t.ndim === 3 ? t.transpose(0, 1) : t);
     const [output, weights] = attentionForward(
       ...([arrange(o.query), arrange(o.key), arrange(o.value)] as const),

@@ -1,7 +1,7 @@
 // Arguments of layer constructors, by position and by name, and Python's spelling of values.
-import { FloatScalar, type DeviceLike, type DType } from "../dtype.js";
-import { TypeError_ } from "../errors.js";
-import { isOptions } from "../frame.js";
+import { describe, FloatScalar, type DeviceLike, type DType } from "../dtype.js";
+import { TypeError_, ValueError } from "../errors.js";
+import { float, int, isOptions } from "../frame.js";
 
 /**
  * The arguments of a constructor: required ones by position, then optional ones by position; the
@@ -76,13 +76,43 @@ export function bind<T extends object>(
   return out as T;
 }
 
+type Read = (x: unknown, op: string, name: string) => number;
+
+function repeated(x: unknown, n: number, op: string, name: string, read: Read): number[] {
+  const list = Array.isArray(x) || (ArrayBuffer.isView(x) && !(x instanceof DataView));
+  if (list) return Array.from(x as ArrayLike<unknown>, (item) => read(item, op, name));
+  return Array<number>(n).fill(read(x, op, name));
+}
+
+/** One integer or a list of n, as a list of n. */
+export function tuple(x: unknown, n: number, op: string, name: string): number[] {
+  return repeated(x, n, op, name, int);
+}
+
 /** One number or a list of n, as a list of n. */
-export function tuple(x: number | readonly number[], n: number): number[] {
-  return typeof x === "number" ? Array<number>(n).fill(x) : [...x];
+export function floatTuple(x: unknown, n: number, op: string, name: string): number[] {
+  return repeated(x, n, op, name, float);
+}
+
+/** The members of something iterable. */
+export function items<T>(x: Iterable<T>, op: string, name: string): T[] {
+  const given = x as Partial<Iterable<T>> | null | undefined;
+  if (typeof given?.[Symbol.iterator] === "function") return [...x];
+  throw new TypeError_(`${op}: expected a list for "${name}", got ${describe(x)}`);
+}
+
+const mostLayers = 10000;
+
+/** A number of layers, which are all made at once. */
+export function layerCount(x: unknown, least: number, op: string, name: string): number {
+  const n = int(x, op, name);
+  if (n >= least && n <= mostLayers) return n;
+  throw new ValueError(`${op}: expected ${name} in [${least}, ${mostLayers}], got ${n}`);
 }
 
 /** A float as Python's repr writes it. */
 export function pyFloat(x: number): string {
+  if (typeof x !== "number") return py(x);
   if (Number.isInteger(x) && Math.abs(x) < 1e16) return x.toFixed(1);
   const size = Math.abs(x);
   if (size !== 0 && (size < 1e-4 || size >= 1e16)) {

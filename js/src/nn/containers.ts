@@ -1,7 +1,9 @@
 // Containers of modules and parameters.
 import { IndexError, TypeError_, ValueError } from "../errors.js";
 import { describe } from "../dtype.js";
-import { Tensor } from "../tensor.js";
+import { checkTensor, int } from "../frame.js";
+import type { Tensor } from "../tensor.js";
+import { items } from "./bind.js";
 import { Module, type AnyModule } from "./module.js";
 import { Parameter } from "./parameter.js";
 
@@ -12,12 +14,27 @@ function at<T>(name: string, list: readonly T[], index: number): T {
   const item = Number.isInteger(index) ? list.at(index) : undefined;
   if (item !== undefined) return item;
   const n = list.length;
-  throw new IndexError(`${name}: expected an index in [${-n}, ${n - 1}], got ${index}`);
+  throw new IndexError(`${name}: expected an index in [${-n}, ${n - 1}], got ${describe(index)}`);
 }
 
 function checkModule(name: string, value: unknown): void {
   if (value instanceof Module) return;
   throw new TypeError_(`${name}: expected a Module, got ${describe(value)}`);
+}
+
+/** Pairs of name and value, given as such or as an object. */
+function namedPairs<T>(
+  op: string,
+  given: Readonly<Record<string, T>> | Iterable<readonly [string, T]>,
+): (readonly [string, T])[] {
+  if (typeof given !== "object" || given === null) {
+    throw new TypeError_(`${op}: expected an object of names, got ${describe(given)}`);
+  }
+  if (!(Symbol.iterator in given)) return Object.entries(given);
+  const pairs = items(given as Iterable<readonly [string, T]>, op, "pairs");
+  const odd = pairs.find((pair) => !Array.isArray(pair) || typeof pair[0] !== "string");
+  if (odd === undefined && !pairs.includes(undefined!)) return pairs;
+  throw new TypeError_(`${op}: expected pairs of a name and a value, got ${describe(odd)}`);
 }
 
 // Consecutive equal children share a line: "(0-3): 4 x Linear(...)".
@@ -43,9 +60,9 @@ export class Sequential<Args extends unknown[] = [Tensor], Out = Tensor> extends
   constructor(...layers: readonly AnyModule[] | [Readonly<Record<string, AnyModule>>]) {
     super();
     const [first] = layers;
-    const single = layers.length === 1 && first !== undefined && !(first instanceof Module);
+    const single = layers.length === 1 && typeof first === "object" && first !== null;
     const entries = single
-      ? Object.entries(first as Readonly<Record<string, AnyModule>>)
+      ? Object.entries(first as unknown as Readonly<Record<string, AnyModule>>)
       : layers.map((layer, i) => [String(i), layer as AnyModule] as const);
     for (const [name, layer] of entries) this.put(name, layer);
   }
@@ -92,7 +109,7 @@ export class ModuleList<M extends AnyModule = AnyModule> extends Module<never, n
   private readonly list: M[];
   constructor(modules: Iterable<M> = []) {
     super();
-    this.list = [...modules];
+    this.list = items(modules, "ModuleList", "modules");
     for (const module of this.list) checkModule("ModuleList", module);
   }
   override get length(): number {
@@ -111,10 +128,10 @@ export class ModuleList<M extends AnyModule = AnyModule> extends Module<never, n
   }
   insert(index: number, module: M): void {
     checkModule("ModuleList", module);
-    this.list.splice(index, 0, module);
+    this.list.splice(int(index, "ModuleList", "index"), 0, module);
   }
   extend(modules: Iterable<M>): this {
-    for (const module of modules) {
+    for (const module of items(modules, "ModuleList", "modules")) {
       checkModule("ModuleList", module);
       this.list.push(module);
     }
@@ -143,11 +160,7 @@ export class ModuleDict<M extends AnyModule = AnyModule> extends Module<never, n
     this.update(modules);
   }
   update(modules: Readonly<Record<string, M>> | Iterable<readonly [string, M]>): void {
-    const pairs =
-      Symbol.iterator in modules
-        ? (modules as Iterable<readonly [string, M]>)
-        : Object.entries(modules as Readonly<Record<string, M>>);
-    for (const [name, module] of pairs) this.set(name, module);
+    for (const [name, module] of namedPairs("ModuleDict", modules)) this.set(name, module);
   }
   get size(): number {
     return this.map.size;
@@ -188,14 +201,18 @@ export class ModuleDict<M extends AnyModule = AnyModule> extends Module<never, n
   }
 }
 
-const asParameter = (value: Tensor) => (value instanceof Parameter ? value : new Parameter(value));
+function asParameter(name: string, value: Tensor): Parameter {
+  checkTensor(value, name, "parameters");
+  return value instanceof Parameter ? value : new Parameter(value);
+}
 
 /** A list of parameters, registered by their index; plain tensors become parameters. */
 export class ParameterList extends Module<never, never> {
   private readonly list: Parameter[];
   constructor(parameters: Iterable<Tensor> = []) {
     super();
-    this.list = Array.from(parameters, asParameter);
+    const given = items(parameters, "ParameterList", "parameters");
+    this.list = given.map((value) => asParameter("ParameterList", value));
   }
   override get length(): number {
     return this.list.length;
@@ -204,11 +221,12 @@ export class ParameterList extends Module<never, never> {
     return at("ParameterList", this.list, index);
   }
   append(parameter: Tensor): this {
-    this.list.push(asParameter(parameter));
+    this.list.push(asParameter("ParameterList", parameter));
     return this;
   }
   extend(parameters: Iterable<Tensor>): this {
-    for (const parameter of parameters) this.append(parameter);
+    const given = items(parameters, "ParameterList", "parameters");
+    for (const parameter of given) this.append(parameter);
     return this;
   }
   [Symbol.iterator](): Iterator<Parameter> {
@@ -228,7 +246,7 @@ export class ParameterDict extends Module<never, never> {
   private readonly map = new Map<string, Parameter>();
   constructor(parameters: Readonly<Record<string, Tensor>> = {}) {
     super();
-    for (const [name, value] of Object.entries(parameters)) this.set(name, value);
+    for (const [name, value] of namedPairs("ParameterDict", parameters)) this.set(name, value);
   }
   get size(): number {
     return this.map.size;
@@ -239,7 +257,7 @@ export class ParameterDict extends Module<never, never> {
     throw new ValueError(`ParameterDict: no parameter "${name}"`);
   }
   set(name: string, parameter: Tensor): void {
-    this.map.set(name, asParameter(parameter));
+    this.map.set(name, asParameter("ParameterDict", parameter));
   }
   has(name: string): boolean {
     return this.map.has(name);

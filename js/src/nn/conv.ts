@@ -1,5 +1,7 @@
 // Convolution layers.
+import { describe } from "../dtype.js";
 import { ValueError } from "../errors.js";
+import { checkTensor, int } from "../frame.js";
 import type { Tensor } from "../tensor.js";
 import { bind, factory, py, tuple, type Factory, type Init } from "./bind.js";
 import { functional } from "./functional_lookup.js";
@@ -68,7 +70,9 @@ abstract class ConvBase extends Module<[input: Tensor, outputSize?: readonly num
   constructor(rank: number, transposed: boolean, o: ConvFields & Factory) {
     super();
     const { name } = new.target;
-    const { inChannels, outChannels, groups } = o;
+    const inChannels = int(o.inChannels, name, "inChannels");
+    const outChannels = int(o.outChannels, name, "outChannels");
+    const groups = int(o.groups, name, "groups");
     for (const [what, n] of [
       ["inChannels", inChannels],
       ["outChannels", outChannels],
@@ -78,18 +82,19 @@ abstract class ConvBase extends Module<[input: Tensor, outputSize?: readonly num
     }
     this.inChannels = inChannels;
     this.outChannels = outChannels;
-    this.kernelSize = tuple(o.kernelSize, rank);
-    this.stride = tuple(o.stride, rank);
-    this.padding = typeof o.padding === "string" ? o.padding : tuple(o.padding, rank);
-    this.outputPadding = tuple(o.outputPadding, rank);
-    this.dilation = tuple(o.dilation, rank);
+    this.kernelSize = tuple(o.kernelSize, rank, name, "kernelSize");
+    this.stride = tuple(o.stride, rank, name, "stride");
+    this.padding =
+      typeof o.padding === "string" ? o.padding : tuple(o.padding, rank, name, "padding");
+    this.outputPadding = tuple(o.outputPadding, rank, name, "outputPadding");
+    this.dilation = tuple(o.dilation, rank, name, "dilation");
     this.groups = groups;
     this.paddingMode = o.paddingMode;
     if (this.padding === "same" && this.stride.some((s) => s !== 1)) {
       throw new ValueError(`${name}: expected stride 1 with padding "same", got ${o.stride}`);
     }
     if (transposed && o.paddingMode !== "zeros") {
-      throw new ValueError(`${name}: expected paddingMode "zeros", got "${o.paddingMode}"`);
+      throw new ValueError(`${name}: expected paddingMode "zeros", got ${describe(o.paddingMode)}`);
     }
     const [first, second] = transposed
       ? [inChannels, outChannels / groups]
@@ -242,7 +247,9 @@ abstract class ConvTranspose extends ConvBase {
   /** The outputPadding that gives the wanted spatial size. */
   private paddingFor(input: Tensor, outputSize: readonly number[]): number[] {
     const rank = this.kernelSize.length;
-    const spatial = outputSize.slice(-rank);
+    const { name } = this.constructor;
+    checkTensor(input, name, "input");
+    const spatial = tuple(outputSize, rank, name, "outputSize").slice(-rank);
     const sizes = input.shape.slice(-rank);
     return spatial.map((want, d) => {
       const pad = (this.padding as number[])[d]!;
@@ -250,9 +257,7 @@ abstract class ConvTranspose extends ConvBase {
       const least = (sizes[d]! - 1) * this.stride[d]! - 2 * pad + span;
       const most = least + this.stride[d]! - 1;
       if (want >= least && want <= most) return want - least;
-      throw new ValueError(
-        `${this.constructor.name}: expected outputSize in [${least}, ${most}], got ${want}`,
-      );
+      throw new ValueError(`${name}: expected outputSize in [${least}, ${most}], got ${want}`);
     });
   }
 }

@@ -1,6 +1,7 @@
 // torch.nn.functional: multi-head attention; Vaswani et al., "Attention is all you need" (2017).
 import { bool } from "../dtype.js";
 import { ShapeError, TypeError_, ValueError } from "../errors.js";
+import { checkTensor, idOrNone, int } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
 import { bind, placed } from "./bind.js";
@@ -113,6 +114,13 @@ function attend([q, k, v]: Tensor[], w: Weights, o: Options): { joined: Tensor; 
   return { joined, weights: weights.reshape([n, heads, length, source]) };
 }
 
+function checkAll(op: string, needed: object, optional: object, o: Options): void {
+  const { attnMask, keyPaddingMask, staticK, staticV } = o;
+  const more = { ...optional, attnMask, keyPaddingMask, staticK, staticV };
+  for (const [name, t] of Object.entries(needed)) checkTensor(t, op, name);
+  for (const [name, t] of Object.entries(more)) idOrNone(t, op, name);
+}
+
 /**
  * Attention in several heads, with the projections before and after it: query [L, N, E] or [L, E],
  * key and value [S, N, .]. Gives the output, and the weights after dropout or null.
@@ -138,6 +146,8 @@ export function multiHeadAttentionForward(
   if (o.isCausal && o.attnMask === null) {
     throw new TypeError_(`${op}: isCausal is a hint and needs attnMask`);
   }
+  checkAll(op, { query, key, value }, { inProjWeight, inProjBias, biasK, biasV }, o);
+  numHeads = int(numHeads, op, "numHeads");
   const single = query.ndim === 2;
   if (!single && query.ndim !== 3) {
     throw new ShapeError(`${op}: expected a query of 2 or 3 dims, got shape [${query.shape}]`);

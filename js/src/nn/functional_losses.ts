@@ -3,9 +3,10 @@ import { named } from "../arguments.js";
 import { tensor } from "../convert.js";
 import { int64 } from "../dtype.js";
 import { ShapeError, ValueError } from "../errors.js";
-import { checkNames } from "../frame.js";
+import { checkNames, checkTensor } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import { Tensor } from "../tensor.js";
+import { items } from "./bind.js";
 
 /** A distance of two batches of vectors, one number for each pair. */
 export type DistanceFunction = (a: Tensor, b: Tensor) => Tensor;
@@ -35,6 +36,7 @@ export function tripletMarginWithDistanceLoss(
     throw new ValueError(`${op}: expected reduction "none", "mean" or "sum", got "${reduction}"`);
   }
   if (!(margin > 0)) throw new ValueError(`${op}: expected margin above 0, got ${margin}`);
+  for (const [name, t] of Object.entries({ anchor, positive, negative })) checkTensor(t, op, name);
   if (anchor.ndim !== positive.ndim || anchor.ndim !== negative.ndim) {
     const shapes = [anchor, positive, negative].map((t) => `[${t.shape.join(", ")}]`);
     throw new ShapeError(`${op}: expected as many dims in each, got shapes ${shapes.join(", ")}`);
@@ -67,13 +69,13 @@ export function ctcLoss(
 ): Tensor {
   const given = named("ctcLoss", ["blank", "reduction", "zeroInfinity"], args) as CtcOptions;
   const { blank = 0, reduction = "mean", zeroInfinity = false } = given;
-  const lengths = (x: Tensor | readonly number[]) =>
-    x instanceof Tensor ? x : tensor([...x], { dtype: int64 });
+  const lengths = (x: Tensor | readonly number[], name: string) =>
+    x instanceof Tensor ? x : tensor(items(x, "ctcLoss", name), { dtype: int64 });
   return ops._ctcLoss(
     logProbs,
     targets,
-    lengths(inputLengths),
-    lengths(targetLengths),
+    lengths(inputLengths, "inputLengths"),
+    lengths(targetLengths, "targetLengths"),
     blank,
     reduction,
     zeroInfinity,

@@ -1,9 +1,9 @@
 // Adaptive pooling, power-average pooling, unfold and fold of torch.nn.functional.
 import { ValueError } from "../errors.js";
-import { checkTensor } from "../frame.js";
+import { checkTensor, float } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
-import { bind, tuple } from "./bind.js";
+import { bind, floatTuple, tuple } from "./bind.js";
 import { avgPool1d, avgPool2d, avgPool3d } from "./functional.gen.js";
 
 type Size = number | readonly number[];
@@ -108,15 +108,17 @@ export interface LPPool {
 function lpPool(name: string, rank: number, avgPool: AvgPool): LPPool {
   return (input: Tensor, normType: number, kernelSize: Size, ...rest: unknown[]): Tensor => {
     const o = bind<Required<LPPoolOptions>>(name, rest, [], { stride: null, ceilMode: false });
-    const kernel = tuple(kernelSize, rank);
-    const stride = o.stride === null ? kernel : tuple(o.stride, rank);
-    const mean = avgPool(input.pow(normType), kernel, stride, [0], o.ceilMode);
+    checkTensor(input, name, "input");
+    const power = float(normType, name, "normType");
+    const kernel = tuple(kernelSize, rank, name, "kernelSize");
+    const stride = o.stride === null ? kernel : tuple(o.stride, rank, name, "stride");
+    const mean = avgPool(input.pow(power), kernel, stride, [0], o.ceilMode);
     const count = kernel.reduce((a, b) => a * b, 1);
     return mean
       .sign()
       .mul(mean.abs().relu())
       .mul(count)
-      .pow(1 / normType);
+      .pow(1 / power);
   };
 }
 
@@ -172,15 +174,16 @@ function fractionalMax(
       returnIndices: false,
       _randomSamples: null,
     });
+    checkTensor(input, name, "input");
     const sizes = input.shape.slice(-rank);
     if (o.outputSize === null && o.outputRatio === null) {
       throw new ValueError(`${name}: expected outputSize or outputRatio`);
     }
-    const ratios = tuple(o.outputRatio ?? 1, rank);
+    const ratios = floatTuple(o.outputRatio ?? 1, rank, name, "outputRatio");
     const wanted =
       o.outputSize === null
         ? sizes.map((n, i) => Math.trunc(n * ratios[i]!))
-        : tuple(o.outputSize, rank);
+        : tuple(o.outputSize, rank, name, "outputSize");
     const batch = input.ndim > rank + 1 ? input.size(0) : 1;
     const { dtype, device } = input;
     const samples =

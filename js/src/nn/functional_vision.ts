@@ -2,7 +2,7 @@
 import { named } from "../arguments.js";
 import { describe } from "../dtype.js";
 import { NotImplementedError, ShapeError, TypeError_, ValueError } from "../errors.js";
-import { checkNames, isOptions } from "../frame.js";
+import { checkNames, checkTensor, float, int, isOptions } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
 
@@ -44,14 +44,18 @@ const modes: Record<string, { kind: Resampling; dims: readonly number[]; corners
   bicubic: { kind: "cubic", dims: [4], corners: true },
 };
 
-function perDim(op: string, name: string, x: number | readonly number[], n: number): number[] {
-  if (typeof x === "number") return new Array<number>(n).fill(x);
+type Read = (x: unknown, op: string, name: string) => number;
+
+function perDim(op: string, name: string, x: unknown, n: number, read: Read): number[] {
+  if (typeof x === "number" || typeof x === "bigint") {
+    return new Array<number>(n).fill(read(x, op, name));
+  }
   if (!Array.isArray(x) || x.length !== n) {
     throw new ShapeError(
       `${op}: expected a number or ${n} of them for ${name}, got ${describe(x)}`,
     );
   }
-  return [...(x as number[])];
+  return x.map((item) => read(item, op, name));
 }
 
 /** Resizes the spatial dims of [N, C, L], [N, C, H, W] or [N, C, D, H, W]. */
@@ -76,7 +80,8 @@ export function interpolate(input: Tensor, ...args: unknown[]): Tensor {
 
 function chosenMode(op: string, input: Tensor, o: InterpolateOptions): Resampling {
   const { mode: name = "nearest", alignCorners = null, antialias = false } = o;
-  const mode = modes[name];
+  checkTensor(input, op, "input");
+  const mode = Object.hasOwn(modes, name) ? modes[name] : undefined;
   if (!mode) {
     const known = Object.keys(modes).join(", ");
     throw new ValueError(`${op}: expected mode to be one of ${known}, got ${describe(name)}`);
@@ -96,6 +101,17 @@ function chosenMode(op: string, input: Tensor, o: InterpolateOptions): Resamplin
   throw new ValueError(`${op}: antialias is for modes bilinear and bicubic, got ${name}`);
 }
 
+// Each output has one weight or more; a table of more than these is refused before it is begun.
+const mostWeights = 2 ** 28;
+
+function checkSizes(op: string, input: Tensor, sizes: readonly number[], kind: Resampling): void {
+  if (input.device.type === "meta") return;
+  const each = kind === "cubic" ? 4 : kind === "linear" ? 2 : 1;
+  const large = sizes.find((n) => n * each > mostWeights);
+  if (large === undefined) return;
+  throw new ValueError(`${op}: expected sizes up to ${mostWeights / each}, got ${large}`);
+}
+
 function resize(op: string, input: Tensor, o: InterpolateOptions): Tensor {
   const kind = chosenMode(op, input, o);
   const { size = null, scaleFactor = null } = o;
@@ -109,12 +125,13 @@ function resize(op: string, input: Tensor, o: InterpolateOptions): Tensor {
   let scales: number[] | null = null;
   let sizes: number[];
   if (scaleFactor !== null) {
-    const factors = perDim(op, "scaleFactor", scaleFactor, shape.length);
+    const factors = perDim(op, "scaleFactor", scaleFactor, shape.length, float);
     sizes = shape.map((n, i) => Math.floor(n * factors[i]!));
     if (!o.recomputeScaleFactor) scales = factors;
   } else {
-    sizes = perDim(op, "size", size!, shape.length);
+    sizes = perDim(op, "size", size!, shape.length, int);
   }
+  checkSizes(op, input, sizes, kind);
   return ops._resample(
     input,
     sizes,

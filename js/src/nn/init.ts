@@ -1,6 +1,8 @@
 // torch.nn.init: fills parameters in place, with PyTorch's numbers for a given seed.
 import { noGrad } from "../autograd.js";
-import { NotImplementedError, ShapeError, ValueError } from "../errors.js";
+import { describe } from "../dtype.js";
+import { NotImplementedError, ShapeError, TypeError_, ValueError } from "../errors.js";
+import { checkTensor, float } from "../frame.js";
 import * as torch from "../torch.gen.js";
 import type { Tensor } from "../tensor.js";
 
@@ -27,6 +29,7 @@ export type GeneratorOption = { generator?: unknown };
 type Draw = (a: number, b: number, options?: GeneratorOption) => Tensor;
 
 function draw(op: "uniform_" | "normal_", t: Tensor, a: number, b: number): Tensor {
+  checkTensor(t, op, "tensor");
   const method = (t as unknown as Record<string, Draw | undefined>)[op];
   if (!method) throw new NotImplementedError(`init.${op}: Tensor.${op} is not implemented`);
   noGrad(() => method.call(t, a, b));
@@ -44,6 +47,7 @@ export function normal_(tensor: Tensor, mean = 0, std = 1): Tensor {
 }
 
 export function constant_(tensor: Tensor, value: number): Tensor {
+  checkTensor(tensor, "constant_", "tensor");
   return noGrad(() => tensor.fill_(value));
 }
 export function ones_(tensor: Tensor): Tensor {
@@ -55,32 +59,31 @@ export function zeros_(tensor: Tensor): Tensor {
 
 /** The identity matrix. */
 export function eye_(tensor: Tensor): Tensor {
-  const [n, m] = matrix("eye_", tensor);
+  checkTensor(tensor, "eye_", "tensor");
+  const { shape } = tensor;
+  if (shape.length !== 2) throw new ShapeError(`eye_: expected a matrix, got shape [${shape}]`);
   noGrad(() => {
     tensor.fill_(0);
-    const diagonal = Math.min(n, m);
-    for (let i = 0; i < diagonal; i++) tensor.select(0, i).select(0, i).fill_(1);
+    tensor.diagonal().fill_(1);
   });
   return tensor;
 }
 
-function matrix(op: string, tensor: Tensor): [number, number] {
-  const { shape } = tensor;
-  if (shape.length !== 2) throw new ShapeError(`${op}: expected a matrix, got shape [${shape}]`);
-  return shape as [number, number];
-}
-
 /** Normal numbers cut to [a, b], by inversion of the distribution function. */
 export function truncNormal_(tensor: Tensor, mean = 0, std = 1, a = -2, b = 2): Tensor {
+  const op = "truncNormal_";
+  checkTensor(tensor, op, "tensor");
+  const [m, s] = [float(mean, op, "mean"), float(std, op, "std")];
+  const [least, most] = [float(a, op, "a"), float(b, op, "b")];
   const erfinv = (tensor as unknown as { erfinv_?: () => Tensor }).erfinv_;
   if (!erfinv) throw new NotImplementedError("init.truncNormal_: erfinv_ is not implemented");
-  const low = normalCdf((a - mean) / std);
-  const high = normalCdf((b - mean) / std);
+  const low = normalCdf((least - m) / s);
+  const high = normalCdf((most - m) / s);
   uniform_(tensor, 2 * low - 1, 2 * high - 1);
   noGrad(() => {
     erfinv.call(tensor);
-    tensor.mul_(std * Math.SQRT2).add_(mean);
-    (tensor as unknown as { clamp_(lo: number, hi: number): Tensor }).clamp_(a, b);
+    tensor.mul_(s * Math.SQRT2).add_(m);
+    (tensor as unknown as { clamp_(lo: number, hi: number): Tensor }).clamp_(least, most);
   });
   return tensor;
 }
@@ -91,9 +94,14 @@ function normalCdf(x: number): number {
 
 /** Fan-in and fan-out of a weight [out, in, ...kernel]. */
 export function fans(tensor: Tensor): [fanIn: number, fanOut: number] {
+  return fansOf("fans", tensor);
+}
+
+function fansOf(op: string, tensor: Tensor): [fanIn: number, fanOut: number] {
+  checkTensor(tensor, op, "tensor");
   const { shape } = tensor;
   if (shape.length < 2) {
-    throw new ShapeError(`init: expected a weight of 2 dims or more, got shape [${shape}]`);
+    throw new ShapeError(`${op}: expected a weight of 2 dims or more, got shape [${shape}]`);
   }
   const field = shape.slice(2).reduce((a, b) => a * b, 1);
   return [shape[1]! * field, shape[0]! * field];
@@ -107,27 +115,28 @@ export function calculateGain(nonlinearity: Nonlinearity, param?: number): numbe
     case "relu":
       return Math.sqrt(2);
     case "leakyRelu":
-      return Math.sqrt(2 / (1 + (param ?? 0.01) ** 2));
+      return Math.sqrt(2 / (1 + float(param ?? 0.01, "calculateGain", "param") ** 2));
     case "selu":
       return 3 / 4;
     default:
       if (/^(linear|sigmoid|conv(Transpose)?[123]d)$/.test(nonlinearity)) return 1;
-      throw new ValueError(`calculateGain: unknown nonlinearity "${String(nonlinearity)}"`);
+      throw new ValueError(`calculateGain: unknown nonlinearity ${describe(nonlinearity)}`);
   }
 }
 
 /** Glorot and Bengio (2010), uniform. */
 export function xavierUniform_(tensor: Tensor, gain = 1): Tensor {
-  const [fanIn, fanOut] = fans(tensor);
-  const std = gain * Math.sqrt(2 / (fanIn + fanOut));
+  const [fanIn, fanOut] = fansOf("xavierUniform_", tensor);
+  const std = float(gain, "xavierUniform_", "gain") * Math.sqrt(2 / (fanIn + fanOut));
   const bound = Math.sqrt(3) * std;
   return uniform_(tensor, -bound, bound);
 }
 
 /** Glorot and Bengio (2010), normal. */
 export function xavierNormal_(tensor: Tensor, gain = 1): Tensor {
-  const [fanIn, fanOut] = fans(tensor);
-  return normal_(tensor, 0, gain * Math.sqrt(2 / (fanIn + fanOut)));
+  const [fanIn, fanOut] = fansOf("xavierNormal_", tensor);
+  const std = float(gain, "xavierNormal_", "gain") * Math.sqrt(2 / (fanIn + fanOut));
+  return normal_(tensor, 0, std);
 }
 
 export interface KaimingOptions {
@@ -137,26 +146,31 @@ export interface KaimingOptions {
   nonlinearity?: Nonlinearity;
 }
 
-function kaimingStd(tensor: Tensor, options: KaimingOptions): number {
+function kaimingStd(op: string, tensor: Tensor, options: KaimingOptions): number {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError_(`${op}: expected an object of options, got ${describe(options)}`);
+  }
   const { a = 0, mode = "fanIn", nonlinearity = "leakyRelu" } = options;
   if (mode !== "fanIn" && mode !== "fanOut") {
-    throw new ValueError(`init: expected mode "fanIn" or "fanOut", got "${String(mode)}"`);
+    throw new ValueError(`${op}: expected mode "fanIn" or "fanOut", got ${describe(mode)}`);
   }
-  const fan = fans(tensor)[mode === "fanIn" ? 0 : 1];
+  const fan = fansOf(op, tensor)[mode === "fanIn" ? 0 : 1];
   return calculateGain(nonlinearity, a) / Math.sqrt(fan);
 }
 
 /** He et al. (2015), uniform. */
 export function kaimingUniform_(tensor: Tensor, options: KaimingOptions = {}): Tensor {
+  checkTensor(tensor, "kaimingUniform_", "tensor");
   if (tensor.shape.includes(0)) return tensor;
-  const bound = Math.sqrt(3) * kaimingStd(tensor, options);
+  const bound = Math.sqrt(3) * kaimingStd("kaimingUniform_", tensor, options);
   return uniform_(tensor, -bound, bound);
 }
 
 /** He et al. (2015), normal. */
 export function kaimingNormal_(tensor: Tensor, options: KaimingOptions = {}): Tensor {
+  checkTensor(tensor, "kaimingNormal_", "tensor");
   if (tensor.shape.includes(0)) return tensor;
-  return normal_(tensor, 0, kaimingStd(tensor, options));
+  return normal_(tensor, 0, kaimingStd("kaimingNormal_", tensor, options));
 }
 
 /** PyTorch's start of linear and convolution layers; `bias` by the weight's fan-in. */

@@ -1,8 +1,8 @@
 // Linear layers and those that only change the shape.
 import type { Tensor } from "../tensor.js";
-import { isOptions } from "../frame.js";
+import { checkTensor, int, isOptions } from "../frame.js";
 import * as ops from "../ops.gen.js";
-import { bind, placed, factory, py, type Factory, type Init } from "./bind.js";
+import { bind, placed, factory, py, tuple, type Factory, type Init } from "./bind.js";
 import { functional } from "./functional_lookup.js";
 import { layerInit, uniform_ } from "./init.js";
 import { Module } from "./module.js";
@@ -137,18 +137,16 @@ export class Flatten extends Module {
 
 /** Splits one dim into several; one size may be -1. */
 export class Unflatten extends Module {
-  constructor(
-    readonly dim: number,
-    readonly unflattenedSize: readonly number[],
-  ) {
+  readonly dim: number;
+  readonly unflattenedSize: readonly number[];
+  constructor(dim: number, unflattenedSize: readonly number[]) {
     super();
+    this.dim = int(dim, "Unflatten", "dim");
+    this.unflattenedSize = tuple(unflattenedSize, 1, "Unflatten", "unflattenedSize");
   }
   forward(input: Tensor): Tensor {
-    const { shape } = input;
-    const dim = this.dim < 0 ? this.dim + shape.length : this.dim;
-    const known = this.unflattenedSize.filter((n) => n >= 0).reduce((a, b) => a * b, 1);
-    const sizes = this.unflattenedSize.map((n) => (n < 0 ? shape[dim]! / known : n));
-    return input.reshape([...shape.slice(0, dim), ...sizes, ...shape.slice(dim + 1)]);
+    checkTensor(input, "Unflatten", "input");
+    return ops.unflatten(input, this.dim, this.unflattenedSize);
   }
   override extraRepr(): string {
     return `dim=${this.dim}, unflattened_size=${py(this.unflattenedSize)}`;

@@ -1,7 +1,7 @@
 // nn.Module: the base class of layers and models.
 import { noGrad } from "../autograd.js";
 import type { DeviceLike, DType } from "../dtype.js";
-import { Device, float16, float32, float64, bfloat16 } from "../dtype.js";
+import { describe, Device, float16, float32, float64, bfloat16 } from "../dtype.js";
 import { NotImplementedError, TypeError_, ValueError } from "../errors.js";
 import * as ops from "../ops.gen.js";
 import { Tensor, type ToOptions } from "../tensor.js";
@@ -155,8 +155,8 @@ export abstract class Module<Args extends unknown[] = [Tensor], Out = Tensor> {
   // ---- registration by name
 
   private register(what: string, name: string, value: unknown): void {
-    if (name === "" || name.includes(".")) {
-      throw new ValueError(`${what}: expected a name without dots, got "${name}"`);
+    if (typeof name !== "string" || name === "" || name.includes(".")) {
+      throw new ValueError(`${what}: expected a name without dots, got ${describe(name)}`);
     }
     if (name in this && !Object.hasOwn(this, name)) {
       throw new ValueError(`${what}: ${this.constructor.name} already has a member "${name}"`);

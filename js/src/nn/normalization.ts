@@ -2,9 +2,10 @@
 import { int64 } from "../dtype.js";
 import { noGrad } from "../autograd.js";
 import { ShapeError, ValueError } from "../errors.js";
+import { checkTensor, float, int } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
-import { bind, factory, placed, py, pyFloat, type Factory, type Init } from "./bind.js";
+import { bind, factory, placed, py, pyFloat, tuple, type Factory, type Init } from "./bind.js";
 import { functional } from "./functional_lookup.js";
 import { Module } from "./module.js";
 import { Buffer, Parameter } from "./parameter.js";
@@ -50,10 +51,10 @@ abstract class RunningNorm extends Module {
       ["numFeatures"],
       { eps: 1e-5, momentum: 0.1, affine: on, trackRunningStats: on, ...factory },
     );
-    const n = [o.numFeatures];
-    this.numFeatures = o.numFeatures;
+    this.numFeatures = int(o.numFeatures, name, "numFeatures");
+    const n = [this.numFeatures];
     this.eps = o.eps;
-    this.momentum = o.momentum;
+    this.momentum = o.momentum === null ? null : float(o.momentum, name, "momentum");
     this.affine = o.affine;
     this.trackRunningStats = o.trackRunningStats;
     this.weight = o.affine ? new Parameter(ops.ones(n, placed(o))) : null;
@@ -89,6 +90,7 @@ abstract class RunningNorm extends Module {
 }
 
 function checkRank(name: string, input: Tensor, ranks: readonly number[]): void {
+  checkTensor(input, name, "input");
   const { ndim } = input;
   if (ranks.includes(ndim)) return;
   throw new ShapeError(
@@ -210,8 +212,7 @@ export class LayerNorm extends Module {
       ["normalizedShape"],
       { eps: 1e-5, elementwiseAffine: true, bias: true, ...factory },
     );
-    const { normalizedShape: n } = o;
-    this.normalizedShape = typeof n === "number" ? [n] : [...n];
+    this.normalizedShape = tuple(o.normalizedShape, 1, "LayerNorm", "normalizedShape");
     this.eps = o.eps;
     this.elementwiseAffine = o.elementwiseAffine;
     const affine = o.elementwiseAffine;
@@ -255,8 +256,7 @@ export class RMSNorm extends Module {
       ["normalizedShape"],
       { eps: null, elementwiseAffine: true, ...factory },
     );
-    const { normalizedShape: n } = o;
-    this.normalizedShape = typeof n === "number" ? [n] : [...n];
+    this.normalizedShape = tuple(o.normalizedShape, 1, "RMSNorm", "normalizedShape");
     this.eps = o.eps;
     this.elementwiseAffine = o.elementwiseAffine;
     this.weight = o.elementwiseAffine
@@ -302,18 +302,19 @@ export class GroupNorm extends Module {
       ["numGroups", "numChannels"],
       { eps: 1e-5, affine: true, ...factory },
     );
-    if (!(o.numGroups > 0) || o.numChannels % o.numGroups !== 0) {
+    const numGroups = int(o.numGroups, "GroupNorm", "numGroups");
+    const numChannels = int(o.numChannels, "GroupNorm", "numChannels");
+    if (numGroups <= 0 || numChannels % numGroups !== 0) {
       throw new ValueError(
-        `GroupNorm: expected numChannels divisible by numGroups ${o.numGroups}, ` +
-          `got ${o.numChannels}`,
+        `GroupNorm: expected numChannels divisible by numGroups ${numGroups}, got ${numChannels}`,
       );
     }
-    this.numGroups = o.numGroups;
-    this.numChannels = o.numChannels;
+    this.numGroups = numGroups;
+    this.numChannels = numChannels;
     this.eps = o.eps;
     this.affine = o.affine;
-    this.weight = o.affine ? new Parameter(ops.ones([o.numChannels], placed(o))) : null;
-    this.bias = o.affine ? new Parameter(ops.zeros([o.numChannels], placed(o))) : null;
+    this.weight = o.affine ? new Parameter(ops.ones([numChannels], placed(o))) : null;
+    this.bias = o.affine ? new Parameter(ops.zeros([numChannels], placed(o))) : null;
   }
   forward(input: Tensor): Tensor {
     return groupNorm(input, this.numGroups, this.weight, this.bias, this.eps);

@@ -1,6 +1,7 @@
 // Padding layers.
 import type { Tensor } from "../tensor.js";
-import { py } from "./bind.js";
+import { float } from "../frame.js";
+import { py, tuple } from "./bind.js";
 import { functional } from "./functional_lookup.js";
 import { Module } from "./module.js";
 
@@ -19,8 +20,7 @@ abstract class Pad extends Module {
     readonly value: number = 0,
   ) {
     super();
-    this.padding =
-      typeof padding === "number" ? Array<number>(2 * rank).fill(padding) : [...padding];
+    this.padding = tuple(padding, 2 * rank, new.target.name, "padding");
   }
   forward(input: Tensor): Tensor {
     if (this.mode === "constant") return pad(input, this.padding, this.mode, this.value);
@@ -32,6 +32,9 @@ abstract class Pad extends Module {
 }
 
 abstract class ConstantPad extends Pad {
+  constructor(padding: Padding, rank: number, value: number) {
+    super(padding, rank, "constant", float(value, new.target.name, "value"));
+  }
   override extraRepr(): string {
     return `padding=${py(this.padding)}, value=${py(this.value)}`;
   }
@@ -39,19 +42,19 @@ abstract class ConstantPad extends Pad {
 /** Adds `value` around the last dim. */
 export class ConstantPad1d extends ConstantPad {
   constructor(padding: Padding, value: number) {
-    super(padding, 1, "constant", Number(value));
+    super(padding, 1, value);
   }
 }
 /** Adds `value` around the last two dims. */
 export class ConstantPad2d extends ConstantPad {
   constructor(padding: Padding, value: number) {
-    super(padding, 2, "constant", Number(value));
+    super(padding, 2, value);
   }
 }
 /** Adds `value` around the last three dims. */
 export class ConstantPad3d extends ConstantPad {
   constructor(padding: Padding, value: number) {
-    super(padding, 3, "constant", Number(value));
+    super(padding, 3, value);
   }
 }
 /** Adds zeros around the last dim. */

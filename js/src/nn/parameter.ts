@@ -1,4 +1,5 @@
 // nn.Parameter and nn.Buffer: tensors that a module owns.
+import { checkTensor } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import { formatTensor } from "../print_tensor.js";
 import { Tensor } from "../tensor.js";
@@ -6,7 +7,8 @@ import { keep } from "../tidy.js";
 
 // A tensor object over the memory of `data`, of another class and without history; no tidy frees
 // it.
-function owned(data: Tensor | undefined, prototype: object): Tensor {
+function owned(name: string, data: Tensor | undefined, prototype: object): Tensor {
+  if (data !== undefined && data !== null) checkTensor(data, name, "data");
   const t = ops.detach(data ?? ops.empty([0]));
   return keep(Object.setPrototypeOf(t, prototype) as Tensor);
 }
@@ -16,7 +18,7 @@ export class Parameter extends Tensor {
   /** Shares the memory of `data`, which may be an initial value of any origin. */
   constructor(data?: Tensor, requiresGrad = true) {
     super();
-    const parameter = owned(data, new.target.prototype) as Parameter;
+    const parameter = owned("Parameter", data, new.target.prototype) as Parameter;
     if (requiresGrad) parameter.requiresGrad_(true);
     return parameter;
   }
@@ -34,7 +36,7 @@ export class Buffer extends Tensor {
   readonly persistent!: boolean;
   constructor(data?: Tensor, persistent = true) {
     super();
-    const buffer = owned(data, new.target.prototype) as Buffer;
+    const buffer = owned("Buffer", data, new.target.prototype) as Buffer;
     Object.defineProperty(buffer, "persistent", { value: persistent });
     return buffer;
   }

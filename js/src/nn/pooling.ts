@@ -1,5 +1,6 @@
 // Pooling layers.
 import { ValueError } from "../errors.js";
+import { checkTensor } from "../frame.js";
 import { Tensor } from "../tensor.js";
 import { bind, py, type Init } from "./bind.js";
 import type { Size } from "./conv.js";
@@ -167,7 +168,8 @@ export class AvgPool3d extends AvgPool {
 export type AdaptiveSize = number | null | readonly (number | null)[];
 
 // Replaces null by the input's sizes.
-function resolve(size: AdaptiveSize, rank: number, input: Tensor): number[] {
+function resolve(op: string, size: AdaptiveSize, rank: number, input: Tensor): number[] {
+  checkTensor(input, op, "input");
   const sizes = input.shape.slice(-rank);
   return sizes.map(
     (n, d) => (Array.isArray(size) ? (size[d] as number | null) : size) ?? n,
@@ -179,7 +181,7 @@ abstract class AdaptiveAvgPool extends Module {
     super();
   }
   protected run(f: Function, rank: number, input: Tensor): Tensor {
-    return f(input, resolve(this.outputSize, rank, input));
+    return f(input, resolve(this.constructor.name, this.outputSize, rank, input));
   }
   override extraRepr(): string {
     return `output_size=${py(this.outputSize)}`;
@@ -229,7 +231,7 @@ abstract class AdaptiveMaxPool extends Module {
     this.returnIndices = o.returnIndices;
   }
   protected run(f: Function, rank: number, input: Tensor): Tensor {
-    const size = resolve(this.outputSize, rank, input);
+    const size = resolve(this.constructor.name, this.outputSize, rank, input);
     if (this.returnIndices) return f(input, size, true);
     const result = f(input, size) as Tensor | Iterable<Tensor>;
     return result instanceof Tensor ? result : [...result][0]!;

@@ -1,8 +1,10 @@
 // Recurrent layers and cells, written with differentiable operators.
-import { ShapeError, ValueError } from "../errors.js";
+import { describe } from "../dtype.js";
+import { ShapeError, TypeError_, ValueError } from "../errors.js";
+import { checkTensor, int } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
-import { bind, factory, placed, py, type Factory, type Init } from "./bind.js";
+import { bind, factory, layerCount, placed, py, type Factory, type Init } from "./bind.js";
 import { functional } from "./functional_lookup.js";
 import { uniform_ } from "./init.js";
 import { parameter } from "./linear.js";
@@ -88,25 +90,32 @@ abstract class RNNBase<Hidden> extends Module<
     super();
     const { name } = new.target;
     if (!(o.dropout >= 0 && o.dropout <= 1)) {
-      throw new ValueError(`${name}: expected dropout in [0, 1], got ${o.dropout}`);
+      throw new ValueError(`${name}: expected dropout in [0, 1], got ${describe(o.dropout)}`);
     }
-    if (!(o.projSize >= 0 && o.projSize < o.hiddenSize) && o.projSize !== 0) {
-      throw new ValueError(`${name}: expected projSize below ${o.hiddenSize}, got ${o.projSize}`);
+    const hiddenSize = int(o.hiddenSize, name, "hiddenSize");
+    const projSize = int(o.projSize, name, "projSize");
+    if (!(projSize >= 0 && projSize < hiddenSize) && projSize !== 0) {
+      throw new ValueError(`${name}: expected projSize below ${hiddenSize}, got ${projSize}`);
     }
     this.kind = kind;
-    this.inputSize = o.inputSize;
-    this.hiddenSize = o.hiddenSize;
-    this.numLayers = o.numLayers;
+    this.inputSize = int(o.inputSize, name, "inputSize");
+    this.hiddenSize = hiddenSize;
+    this.numLayers = layerCount(o.numLayers, 1, name, "numLayers");
     this.bias = o.bias;
     this.batchFirst = o.batchFirst;
     this.dropout = o.dropout;
     this.bidirectional = o.bidirectional;
-    this.projSize = o.projSize;
-    const rows = gates[kind] * o.hiddenSize;
+    this.projSize = projSize;
+    this.makeWeights(o);
+    this.resetParameters();
+  }
+  private makeWeights(o: Fields): void {
+    const { hiddenSize, projSize } = this;
+    const rows = gates[this.kind] * hiddenSize;
     const outSize = this.outSize();
     const directions = o.bidirectional ? 2 : 1;
-    for (let layer = 0; layer < o.numLayers; layer++) {
-      const inSize = layer === 0 ? o.inputSize : outSize * directions;
+    for (let layer = 0; layer < this.numLayers; layer++) {
+      const inSize = layer === 0 ? this.inputSize : outSize * directions;
       for (let direction = 0; direction < directions; direction++) {
         const end = `_l${layer}${direction === 1 ? "_reverse" : ""}`;
         this.registerParameter(`weight_ih${end}`, parameter([rows, inSize], o));
@@ -115,12 +124,11 @@ abstract class RNNBase<Hidden> extends Module<
           this.registerParameter(`bias_ih${end}`, parameter([rows], o));
           this.registerParameter(`bias_hh${end}`, parameter([rows], o));
         }
-        if (o.projSize > 0) {
-          this.registerParameter(`weight_hr${end}`, parameter([outSize, o.hiddenSize], o));
+        if (projSize > 0) {
+          this.registerParameter(`weight_hr${end}`, parameter([outSize, hiddenSize], o));
         }
       }
     }
-    this.resetParameters();
   }
   private outSize(): number {
     return this.projSize || this.hiddenSize;
@@ -181,8 +189,9 @@ abstract class RNNBase<Hidden> extends Module<
     input: Tensor,
     hidden: readonly (Tensor | null)[],
   ): [Tensor, Tensor, Tensor | null] {
-    const single = input.ndim === 2;
     const { name } = this.constructor;
+    checkTensor(input, name, "input");
+    const single = input.ndim === 2;
     if (!single && input.ndim !== 3) {
       throw new ShapeError(`${name}: expected an input of 2 or 3 dims, got shape [${input.shape}]`);
     }
@@ -208,6 +217,7 @@ abstract class RNNBase<Hidden> extends Module<
     const make = (given: Tensor | null | undefined, size: number): Tensor => {
       const shape = [count, x.size(1), size];
       if (!given) return ops.zeros(shape, placed({ device: x.device, dtype: x.dtype }));
+      checkTensor(given, this.constructor.name, "hidden");
       const full = single ? given.unsqueeze(1) : given;
       if (String(full.shape) === String(shape)) return full;
       throw new ShapeError(
@@ -242,6 +252,16 @@ const common = {
   bidirectional: false,
 };
 
+function checkNonlinearity(name: string, given: unknown): void {
+  if (given === "tanh" || given === "relu") return;
+  throw new ValueError(`${name}: expected nonlinearity "tanh" or "relu", got ${describe(given)}`);
+}
+
+function checkPair(name: string, hidden: unknown): void {
+  if (hidden === null || Array.isArray(hidden)) return;
+  throw new TypeError_(`${name}: expected [h, c] as hidden state, got ${describe(hidden)}`);
+}
+
 type Sizes = [inputSize: number, hiddenSize: number];
 
 /** Elman's network: h' = tanh(W x + b + U h + c). Returns [output, h]. */
@@ -267,11 +287,7 @@ export class RNN extends RNNBase<Tensor> {
       ...common,
       ...factory,
     });
-    if (o.nonlinearity !== "tanh" && o.nonlinearity !== "relu") {
-      throw new ValueError(
-        `RNN: expected nonlinearity "tanh" or "relu", got "${String(o.nonlinearity)}"`,
-      );
-    }
+    checkNonlinearity("RNN", o.nonlinearity);
     super(o.nonlinearity === "relu" ? "RNN_RELU" : "RNN_TANH", { ...o, projSize: 0 });
     this.nonlinearity = o.nonlinearity;
   }
@@ -306,6 +322,7 @@ export class LSTM extends RNNBase<[h: Tensor, c: Tensor]> {
     input: Tensor,
     hidden: readonly [Tensor, Tensor] | null = null,
   ): [Tensor, [Tensor, Tensor]] {
+    checkPair("LSTM", hidden);
     const [output, h, c] = this.run(input, hidden ?? [null, null]);
     return [output, [h, c!]];
   }
@@ -352,26 +369,29 @@ abstract class Cell<Hidden, Out> extends Module<[input: Tensor, hidden?: Hidden 
   private readonly kind: Kind;
   constructor(kind: Kind, o: CellFields) {
     super();
-    const rows = gates[kind] * o.hiddenSize;
+    const { name } = new.target;
+    const hiddenSize = int(o.hiddenSize, name, "hiddenSize");
+    const rows = gates[kind] * hiddenSize;
     this.kind = kind;
-    this.inputSize = o.inputSize;
-    this.hiddenSize = o.hiddenSize;
-    this.weightIh = parameter([rows, o.inputSize], o);
-    this.weightHh = parameter([rows, o.hiddenSize], o);
+    this.inputSize = int(o.inputSize, name, "inputSize");
+    this.hiddenSize = hiddenSize;
+    this.weightIh = parameter([rows, this.inputSize], o);
+    this.weightHh = parameter([rows, hiddenSize], o);
     this.biasIh = o.bias ? parameter([rows], o) : null;
     this.biasHh = o.bias ? parameter([rows], o) : null;
-    const bound = o.hiddenSize > 0 ? 1 / Math.sqrt(o.hiddenSize) : 0;
+    const bound = hiddenSize > 0 ? 1 / Math.sqrt(hiddenSize) : 0;
     for (const weight of this.parameters()) uniform_(weight, -bound, bound);
   }
   override get _stateNames(): Readonly<Record<string, string>> {
     return cellNames;
   }
   protected step(input: Tensor, h: Tensor | null, c: Tensor | null): State {
+    const { name } = this.constructor;
+    checkTensor(input, name, "input");
     if (input.ndim !== 1 && input.ndim !== 2) {
-      throw new ShapeError(
-        `${this.constructor.name}: expected an input of 1 or 2 dims, got shape [${input.shape}]`,
-      );
+      throw new ShapeError(`${name}: expected an input of 1 or 2 dims, got shape [${input.shape}]`);
     }
+    for (const t of [h, c]) if (t !== null) checkTensor(t, name, "hidden");
     const zeros = () =>
       ops.zeros(
         [...input.shape.slice(0, -1), this.hiddenSize],
@@ -399,6 +419,7 @@ export class RNNCell extends Cell<Tensor, Tensor> {
   ) {
     const defaults = { bias: true, nonlinearity: "tanh", ...factory };
     const o = bind<CellFields>("RNNCell", args, required, defaults);
+    checkNonlinearity("RNNCell", o.nonlinearity);
     super(o.nonlinearity === "relu" ? "RNN_RELU" : "RNN_TANH", o);
   }
   forward(input: Tensor, hidden: Tensor | null = null): Tensor {
@@ -422,6 +443,7 @@ export class LSTMCell extends Cell<readonly [Tensor, Tensor], [h: Tensor, c: Ten
     super("LSTM", bind<CellFields>("LSTMCell", args, required, { bias: true, ...factory }));
   }
   forward(input: Tensor, hidden: readonly [Tensor, Tensor] | null = null): [Tensor, Tensor] {
+    checkPair("LSTMCell", hidden);
     const { h, c } = this.step(input, hidden?.[0] ?? null, hidden?.[1] ?? null);
     return [h, c!];
   }

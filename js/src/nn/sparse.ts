@@ -1,6 +1,7 @@
 // Embedding layers: tables of vectors that are looked up by index.
 import { noGrad } from "../autograd.js";
 import { NotImplementedError, ShapeError, ValueError } from "../errors.js";
+import { checkTensor, int } from "../frame.js";
 import type { Tensor } from "../tensor.js";
 import { bind, factory, py, type Factory, type Init } from "./bind.js";
 import { functional } from "./functional_lookup.js";
@@ -27,9 +28,10 @@ interface TableFields extends Required<EmbeddingOptions> {
 
 const required = ["numEmbeddings", "embeddingDim"];
 
-function wrapPadding(name: string, index: number | null, n: number): number | null {
-  if (index === null) return null;
-  if (Number.isInteger(index) && index >= -n && index < n) return index < 0 ? index + n : index;
+function wrapPadding(name: string, given: number | null, n: number): number | null {
+  if (given === null) return null;
+  const index = int(given, name, "paddingIdx");
+  if (index >= -n && index < n) return index < 0 ? index + n : index;
   throw new ValueError(`${name}: expected paddingIdx in [${-n}, ${n - 1}], got ${index}`);
 }
 
@@ -45,13 +47,13 @@ abstract class Table<Args extends unknown[]> extends Module<Args, Tensor> {
   constructor(name: string, o: TableFields) {
     super();
     if (o.sparse) throw new NotImplementedError(`${name}: sparse gradients are not implemented`);
-    this.numEmbeddings = o.numEmbeddings;
-    this.embeddingDim = o.embeddingDim;
-    this.paddingIdx = wrapPadding(name, o.paddingIdx, o.numEmbeddings);
+    this.numEmbeddings = int(o.numEmbeddings, name, "numEmbeddings");
+    this.embeddingDim = int(o.embeddingDim, name, "embeddingDim");
+    this.paddingIdx = wrapPadding(name, o.paddingIdx, this.numEmbeddings);
     this.maxNorm = o.maxNorm;
     this.normType = o.normType;
     this.scaleGradByFreq = o.scaleGradByFreq;
-    this.weight = parameter([o.numEmbeddings, o.embeddingDim], o);
+    this.weight = parameter([this.numEmbeddings, this.embeddingDim], o);
     this.resetParameters();
   }
   resetParameters(): void {
@@ -74,6 +76,7 @@ function adopt<L extends { weight: Parameter }>(layer: L, weight: Tensor, freeze
 }
 
 function tableShape(name: string, weight: Tensor): [number, number] {
+  checkTensor(weight, name, "weight");
   if (weight.ndim === 2) return weight.shape as [number, number];
   throw new ShapeError(`${name}: expected a weight of 2 dims, got shape [${weight.shape}]`);
 }

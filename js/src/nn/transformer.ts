@@ -1,17 +1,18 @@
 // Transformer layers and their stacks.
+import { describe, float32 } from "../dtype.js";
 import { TypeError_ } from "../errors.js";
-import { tensor } from "../convert.js";
-import { float32 } from "../dtype.js";
+import { checkTensor, int } from "../frame.js";
+import * as ops from "../ops.gen.js";
 import { forkRng } from "../random.js";
 import type { Tensor } from "../tensor.js";
 import { MultiheadAttention } from "./attention.js";
-import { bind, factory, type Factory, type Init } from "./bind.js";
+import { bind, factory, layerCount, type Factory, type Init } from "./bind.js";
 import { ModuleList } from "./containers.js";
 import { Dropout } from "./dropout.js";
 import { functional } from "./functional_lookup.js";
 import { xavierUniform_ } from "./init.js";
 import { Linear } from "./linear.js";
-import { Module } from "./module.js";
+import { Module, type AnyModule } from "./module.js";
 import { LayerNorm } from "./normalization.js";
 
 type Activation = "relu" | "gelu" | ((x: Tensor) => Tensor);
@@ -22,7 +23,7 @@ function activationOf(activation: Activation): (x: Tensor) => Tensor {
   if (typeof activation === "function") return activation;
   if (activation === "relu") return relu;
   if (activation === "gelu") return gelu;
-  throw new TypeError_(`Transformer: expected "relu" or "gelu", got "${String(activation)}"`);
+  throw new TypeError_(`Transformer: expected "relu" or "gelu", got ${describe(activation)}`);
 }
 
 export interface TransformerLayerOptions extends Factory {
@@ -128,6 +129,7 @@ export class TransformerEncoderLayer extends TransformerLayer<EncoderLayerArgs> 
       ["src"],
       { srcMask: null, srcKeyPaddingMask: null, isCausal: false },
     );
+    checkTensor(src, "TransformerEncoderLayer", "src");
     const attend = (x: Tensor) => {
       const masks = { attnMask: srcMask, keyPaddingMask: srcKeyPaddingMask, needWeights: false };
       return this.dropout1(this.selfAttn(x, x, x, masks)[0]);
@@ -215,6 +217,7 @@ export class TransformerDecoderLayer extends TransformerLayer<DecoderLayerArgs> 
       ["tgt", "memory"],
       decoderDefaults,
     );
+    checkTensor(o.tgt, "TransformerDecoderLayer", "tgt");
     const own = (x: Tensor) => {
       const masks = {
         attnMask: o.tgtMask,
@@ -258,13 +261,34 @@ type EncoderArgs = Init<
   { mask?: Tensor | null; srcKeyPaddingMask?: Tensor | null; isCausal?: boolean | null }
 >;
 
+/** Copies of a layer for a stack called `name`. */
+function copies<L extends AnyModule & { _copy(): L }>(
+  name: string,
+  Layer: abstract new (...args: never[]) => L,
+  layer: L,
+  numLayers: number,
+): ModuleList<L> {
+  if (!(layer instanceof Layer)) {
+    throw new TypeError_(`${name}: expected a ${Layer.name}, got ${describe(layer)}`);
+  }
+  const length = layerCount(numLayers, 0, name, "numLayers");
+  return new ModuleList(Array.from({ length }, () => layer._copy()));
+}
+
+function checkNorm(name: string, norm: unknown): void {
+  if (norm === null || typeof norm === "function") return;
+  throw new TypeError_(`${name}: expected a Module or null for "norm", got ${describe(norm)}`);
+}
+
 /** Copies of an encoder layer, one after the other. */
 export class TransformerEncoder extends Module<EncoderArgs, Tensor> {
   layers: ModuleList<TransformerEncoderLayer>;
   norm: LayerNorm | null;
   constructor(layer: TransformerEncoderLayer, numLayers: number, norm: LayerNorm | null = null) {
     super();
-    this.layers = new ModuleList(Array.from({ length: numLayers }, () => layer._copy()));
+    const name = "TransformerEncoder";
+    checkNorm(name, norm);
+    this.layers = copies(name, TransformerEncoderLayer, layer, numLayers);
     this.norm = norm;
   }
   forward(...args: EncoderArgs): Tensor {
@@ -286,7 +310,9 @@ export class TransformerDecoder extends Module<DecoderLayerArgs, Tensor> {
   norm: LayerNorm | null;
   constructor(layer: TransformerDecoderLayer, numLayers: number, norm: LayerNorm | null = null) {
     super();
-    this.layers = new ModuleList(Array.from({ length: numLayers }, () => layer._copy()));
+    const name = "TransformerDecoder";
+    checkNorm(name, norm);
+    this.layers = copies(name, TransformerDecoderLayer, layer, numLayers);
     this.norm = norm;
   }
   forward(...args: DecoderLayerArgs): Tensor {
@@ -347,10 +373,8 @@ export class Transformer extends Module<TransformerArgs, Tensor> {
   }
   /** A mask [size, size] that hides what comes later: -inf above the diagonal. */
   static generateSquareSubsequentMask(size: number): Tensor {
-    const mask = Float32Array.from({ length: size * size }, (_, i) =>
-      i % size > Math.floor(i / size) ? -Infinity : 0,
-    );
-    return tensor(mask, { dtype: float32 }).reshape([size, size]);
+    const n = int(size, "generateSquareSubsequentMask", "size");
+    return ops.triu(ops.full([n, n], -Infinity, { dtype: float32 }), 1);
   }
   forward(...args: TransformerArgs): Tensor {
     const o = bind<Required<TransformerMasks> & { src: Tensor; tgt: Tensor }>(

@@ -1,10 +1,13 @@
 // optim.LBFGS: a quasi-Newton method that calls the closure several times per step.
 import { enableGrad, noGrad } from "../autograd.js";
+import { describe } from "../dtype.js";
 import { NotImplementedError, TypeError_, ValueError } from "../errors.js";
+import { checkTensor } from "../frame.js";
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
 import { functional } from "../nn/functional_lookup.js";
 import { dot, largest, strongWolfe, type Point } from "./line_search.js";
+import { number } from "./per_parameter.js";
 import { Optimizer, type Closure, type ParamState, type Params } from "./optimizer.js";
 
 const cat = functional("cat");
@@ -20,6 +23,8 @@ export interface LBFGSOptions {
   historySize: number;
   lineSearchFn: "strong_wolfe" | null;
 }
+
+const mostIterations = 1e6;
 
 interface Memory extends ParamState {
   func_evals: number;
@@ -51,6 +56,15 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
       throw new NotImplementedError("LBFGS: expected one group of parameters");
     }
   }
+  protected override check(o: LBFGSOptions): void {
+    this.require(o.lr >= 0, "lr ≥ 0", o.lr);
+    this.require(o.maxIter <= mostIterations, `maxIter up to ${mostIterations}`, o.maxIter);
+  }
+  // What PyTorch has not set yet is not saved, and starts as it does here.
+  protected override stateTemplate(param: Tensor, _: object, held: ParamState): ParamState {
+    const full = { ...emptyMemory(), old_dirs: [param], old_stps: [param], ro: [0] };
+    return Object.fromEntries(Object.entries(full).filter(([key]) => key in held));
+  }
   protected update(): void {
     throw new TypeError_("LBFGS: step() needs a closure that computes the loss again");
   }
@@ -58,16 +72,22 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
   override step(): null;
   override step(closure: Closure): Tensor;
   override step(closure?: Closure): Tensor | null {
+    this.checkClosure(closure);
     if (!closure) throw new TypeError_("LBFGS: step() needs a closure that computes the loss");
     const group = this.paramGroups[0]!;
     const { lineSearchFn } = group;
     if (lineSearchFn !== null && lineSearchFn !== "strong_wolfe") {
       throw new ValueError(
-        `LBFGS: expected lineSearchFn "strong_wolfe" or null, got "${String(lineSearchFn)}"`,
+        `LBFGS: expected lineSearchFn "strong_wolfe" or null, got ${describe(lineSearchFn)}`,
       );
     }
-    const first = enableGrad(closure);
-    noGrad(() => this.iterate(() => enableGrad(closure), Number(first.item())));
+    const evaluate = (): Tensor => {
+      const loss = enableGrad(closure);
+      checkTensor(loss, "LBFGS", "the closure's loss");
+      return loss;
+    };
+    const first = evaluate();
+    noGrad(() => this.iterate(evaluate, Number(first.item())));
     this.finishStep();
     return first;
   }
@@ -77,6 +97,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     const { maxIter, toleranceGrad, toleranceChange, lr } = group;
     const maxEval = group.maxEval ?? Math.floor((maxIter * 5) / 4);
     const memory = this.stateOf<Memory>(group.params[0]!, emptyMemory);
+    Object.assign(memory, { ...emptyMemory(), ...memory });
     let loss = firstLoss;
     let grad = this.flatGrad();
     let evals = 1;
@@ -180,12 +201,12 @@ function direction(memory: Memory, grad: Tensor, historySize: number): Tensor {
   const q = grad.neg();
   const al: number[] = [];
   for (let i = old_dirs.length - 1; i >= 0; i--) {
-    al[i] = dot(old_stps[i]!, q) * ro[i]!;
+    al[i] = dot(old_stps[i]!, q) * number(ro[i]);
     q.add_(old_dirs[i]!, { alpha: -al[i]! });
   }
   q.mul_(memory.H_diag);
   for (let i = 0; i < old_dirs.length; i++) {
-    q.add_(old_stps[i]!, { alpha: al[i]! - dot(old_dirs[i]!, q) * ro[i]! });
+    q.add_(old_stps[i]!, { alpha: al[i]! - dot(old_dirs[i]!, q) * number(ro[i]) });
   }
   return q;
 }

@@ -4,7 +4,7 @@ import { ShapeError } from "../errors.js";
 import * as ops from "../ops.gen.js";
 import type { Tensor } from "../tensor.js";
 import { PerParameter, zerosLike, type CommonOptions } from "./per_parameter.js";
-import type { Params } from "./optimizer.js";
+import type { Params, ParamState } from "./optimizer.js";
 
 export interface MuonOptions extends CommonOptions {
   momentum: number;
@@ -56,8 +56,16 @@ export class Muon extends PerParameter<MuonOptions, MuonState> {
       throw new ShapeError(`Muon: expected matrices, got a parameter of shape [${p.shape}]`);
     }
   }
+  protected override check(o: MuonOptions): void {
+    super.check(o);
+    this.require(o.nsSteps < 100, "nsSteps below 100", o.nsSteps);
+  }
   protected override decay(): null {
     return null;
+  }
+  // PyTorch counts no steps here.
+  protected override stateTemplate(param: Tensor): ParamState {
+    return { momentum_buffer: param };
   }
   protected start(param: Tensor): MuonState {
     return { step: 0, momentum_buffer: zerosLike(param) };

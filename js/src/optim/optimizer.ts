@@ -6,8 +6,8 @@ import { ShapeError, TypeError_, ValueError } from "../errors.js";
 import * as ops from "../ops.gen.js";
 import { Tensor } from "../tensor.js";
 import { inTidy, keepAll } from "../tidy.js";
-import { checkNames, isOptions } from "../frame.js";
-import { py } from "../nn/bind.js";
+import { checkNames, float, isOptions } from "../frame.js";
+import { items, py } from "../nn/bind.js";
 
 /** Parameters, or groups of them with their own options. */
 export type Params<Group extends object> =
@@ -43,6 +43,8 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
   /** What is remembered about each parameter; empty until its first step. */
   state = new Map<Tensor, ParamState>();
   readonly defaults: Options;
+  /** The defaults before options were given. */
+  private readonly _usual: Options;
 
   constructor(params: Params<Options>, defaults: Options, given: object = {}) {
     const { name } = this.constructor;
@@ -50,16 +52,15 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
       throw new TypeError_(`${name}: expected an object of options, got ${describe(given)}`);
     }
     checkNames(name, given, Object.keys(defaults));
+    this._usual = defaults;
     this.defaults = { ...defaults };
     for (const [key, value] of Object.entries(given)) {
       if (value !== undefined) (this.defaults as Record<string, unknown>)[key] = plain(value);
     }
-    if (params instanceof Tensor || typeof params[Symbol.iterator] !== "function") {
-      throw new TypeError_(
-        `${name}: expected a list of parameters or groups, got ${describe(params)}`,
-      );
+    if (params instanceof Tensor) {
+      throw new TypeError_(`${name}: expected a list of parameters or groups, got a Tensor`);
     }
-    const list = [...params] as unknown[];
+    const list: unknown[] = items<unknown>(params, name, "params");
     if (list.length === 0) throw new ValueError(`${name}: got an empty list of parameters`);
     const groups = isOptions(list[0]) ? list : [{ params: list }];
     for (const group of groups) this.addParamGroup(group as never);
@@ -68,8 +69,11 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
   /** Adds a group; options that it does not name are the optimizer's defaults. */
   addParamGroup(group: Partial<Options> & { params: Iterable<Tensor> | Tensor }): void {
     const { name } = this.constructor;
-    const options = Object.entries(group).map(([key, value]) => [key, plain(value)]);
-    const params = group.params instanceof Tensor ? [group.params] : [...group.params];
+    if (!isOptions(group)) {
+      throw new TypeError_(`${name}: expected a group of parameters, got ${describe(group)}`);
+    }
+    const given = group.params as Iterable<Tensor>;
+    const params = given instanceof Tensor ? [given] : items(given, name, "params");
     const known = new Set(this.paramGroups.flatMap((g) => g.params));
     for (const p of params) {
       if (!(p instanceof Tensor)) {
@@ -81,9 +85,29 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
       }
       known.add(p);
     }
-    const full = { ...this.defaults, ...Object.fromEntries(options), params };
-    this.check(full);
-    this.paramGroups.push(full);
+    const full: Record<string, unknown> = { ...this.defaults, params };
+    for (const [key, value] of Object.entries(group)) {
+      if (key !== "params" && value !== undefined) full[key] = plain(value);
+    }
+    this.checkNumbers(full);
+    this.check(full as Options);
+    this.paramGroups.push(full as ParamGroup<Options>);
+  }
+  /** Options that are numbers or lists of numbers by default have to be such. */
+  private checkNumbers(options: Record<string, unknown>): void {
+    const { name } = this.constructor;
+    for (const [key, usual] of Object.entries(this._usual)) {
+      if (typeof usual === "number") options[key] = float(options[key], name, key);
+      if (!Array.isArray(usual)) continue;
+      const list = options[key];
+      if (!Array.isArray(list) || list.length !== usual.length) {
+        const what = `${usual.length} numbers for "${key}"`;
+        throw new TypeError_(`${name}: expected ${what}, got ${describe(list)}`);
+      }
+      options[key] = list.map((x: unknown, i) =>
+        usual[i] === null && x === null ? null : float(x, name, key),
+      );
+    }
   }
 
   /** Refuses options that make no sense. */
@@ -104,12 +128,18 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
   step(): null;
   step(closure: Closure): Tensor;
   step(closure?: Closure): Tensor | null {
+    this.checkClosure(closure);
     const loss = closure ? enableGrad(closure) : null;
     noGrad(() => {
       for (const group of this.paramGroups) this.update(group);
     });
     this.finishStep();
     return loss;
+  }
+  protected checkClosure(closure: unknown): void {
+    if (closure === undefined || closure === null || typeof closure === "function") return;
+    const { name } = this.constructor;
+    throw new TypeError_(`${name}: expected a function as closure, got ${describe(closure)}`);
   }
   /** Every step() ends with this. */
   protected finishStep(): void {
@@ -166,6 +196,7 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
   /** Takes a saved state on; its tensors are copied, into the dtype of their parameter. */
   loadStateDict(saved: OptimizerState): void {
     const { name } = this.constructor;
+    checkSaved(name, saved);
     const groups = saved.param_groups;
     if (groups.length !== this.paramGroups.length) {
       throw new ValueError(
@@ -184,18 +215,33 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
       }
       numbers.forEach((number, k) => params.set(number, group.params[k]!));
     });
+    const loaded = this.paramGroups.map((group, i) => {
+      const options = cloned(name, renamed({ ...groups[i], params: [] }, camelCase));
+      const full = { ...group, ...(options as object), params: group.params };
+      this.checkNumbers(full);
+      return full;
+    });
     const state = new Map<Tensor, ParamState>();
     for (const [number, held] of Object.entries(saved.state)) {
       const param = params.get(Number(number));
       if (!param) throw new ValueError(`${name}: the state has an unknown parameter ${number}`);
-      state.set(param, copyState(name, param, held));
+      const group = loaded.find(({ params }) => params.includes(param))!;
+      const template = this.stateTemplate(param, group, held);
+      checkState(name, held, template);
+      state.set(param, copyState(name, param, held, template));
     }
     this.state = state;
     if (inTidy()) this.keepState();
-    this.paramGroups = this.paramGroups.map((group, i) => {
-      const options = structuredClone(renamed({ ...groups[i], params: [] }, camelCase));
-      return { ...group, ...options, params: group.params };
-    });
+    this.paramGroups = loaded;
+  }
+  /** A state as the first step makes it, which saved ones are compared with; null for none. */
+  protected stateTemplate(
+    param: Tensor,
+    group: ParamGroup<Options>,
+    held: ParamState,
+  ): ParamState | null {
+    void [param, group, held];
+    return null;
   }
 
   toString(): string {
@@ -212,19 +258,67 @@ export abstract class Optimizer<Options extends object = Record<string, unknown>
   }
 }
 
+function checkSaved(name: string, saved: OptimizerState): void {
+  const isObject = (x: unknown) => typeof x === "object" && x !== null;
+  const groups: unknown = isObject(saved) ? saved.param_groups : undefined;
+  const whole =
+    Array.isArray(groups) &&
+    groups.every((group) => isObject(group) && Array.isArray((group as ParamState)["params"])) &&
+    isObject(saved.state) &&
+    Object.values(saved.state).every(isObject);
+  if (whole) return;
+  throw new TypeError_(`${name}: expected a state with "state" and "param_groups"`);
+}
+
+function cloned(name: string, value: unknown): unknown {
+  try {
+    return structuredClone(value);
+  } catch {
+    throw new TypeError_(`${name}: expected a state of numbers, strings, lists and Tensors`);
+  }
+}
+
+function checkState(name: string, held: ParamState, template: ParamState | null): void {
+  const kind = (x: unknown) =>
+    x instanceof Tensor ? "a Tensor" : Array.isArray(x) ? "a list" : `a ${typeof x}`;
+  for (const [key, usual] of Object.entries(template ?? {})) {
+    const given = held[key];
+    const list = Array.isArray(usual) && usual.length > 0 && Array.isArray(given);
+    // PyTorch saves some numbers as Tensors.
+    const alike = (a: unknown, b: unknown) =>
+      kind(a) === kind(b) || (a instanceof Tensor && (b === null || typeof b === "number"));
+    const odd = list && given.some((item) => !alike(item, usual[0]));
+    if (alike(given, usual) && !odd) continue;
+    const what = usual === null ? "a Tensor or null" : kind(usual);
+    throw new TypeError_(`${name}: expected ${what} as saved ${key}, got ${describe(given)}`);
+  }
+}
+
 function renamed(options: object, rule: (key: string) => string): Record<string, unknown> {
   return Object.fromEntries(Object.entries(options).map(([key, value]) => [rule(key), value]));
 }
 
 // Steps stay float32: a counter in bfloat16 stops at 256.
-function copyState(name: string, param: Tensor, held: ParamState): ParamState {
+function copyState(
+  name: string,
+  param: Tensor,
+  held: ParamState,
+  template: ParamState | null,
+): ParamState {
+  const shapeOf = (key: string): readonly number[] | null => {
+    if (template === null) return param.shape;
+    const usual = template[key];
+    return usual instanceof Tensor ? usual.shape : null;
+  };
   const copy = (key: string, value: unknown): unknown => {
-    if (!(value instanceof Tensor)) return structuredClone(value);
+    if (Array.isArray(value)) return value.map((item) => copy(key, item));
+    if (!(value instanceof Tensor)) return cloned(name, value);
     const copied = value.detach().clone();
     if (key === "step") return copied;
-    if (value.ndim > 0 && String(value.shape) !== String(param.shape)) {
+    const shape = shapeOf(key);
+    if (shape !== null && value.ndim > 0 && String(value.shape) !== String(shape)) {
       throw new ShapeError(
-        `${name}: expected a saved ${key} of shape [${param.shape}], got [${value.shape}]`,
+        `${name}: expected a saved ${key} of shape [${shape}], got [${value.shape}]`,
       );
     }
     return param.isFloatingPoint() ? copied.to(param) : copied.to(param.device);

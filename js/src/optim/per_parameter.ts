@@ -35,6 +35,10 @@ export abstract class PerParameter<
     this.require(o.weightDecay >= 0, "weightDecay ≥ 0", o.weightDecay);
   }
 
+  protected override stateTemplate(param: Tensor, group: ParamGroup<Options>): ParamState {
+    return this.start(param, group);
+  }
+
   /** How the weights decay: into the gradient, of themselves, or (null) by the optimizer. */
   protected decay(options: Options): "gradient" | "weights" | null {
     if (options.weightDecay === 0) return null;

@@ -1,6 +1,23 @@
 // Schedules made of schedules.
-import { ValueError } from "../../errors.js";
-import { groupsOf, LRScheduler, type Scheduled, type SchedulerState } from "./base.js";
+import { describe } from "../../dtype.js";
+import { TypeError_, ValueError } from "../../errors.js";
+import { int } from "../../frame.js";
+import { items } from "../../nn/bind.js";
+import {
+  checkOptimizer,
+  checkSchedulers,
+  groupsOf,
+  restore,
+  savedEntries,
+  type LRScheduler,
+  type Scheduled,
+  type SchedulerState,
+} from "./base.js";
+
+function loadEach(name: string, schedulers: readonly LRScheduler[], state: SchedulerState): void {
+  const states = items(state["_schedulers"] as SchedulerState[], name, "_schedulers");
+  schedulers.forEach((scheduler, i) => scheduler.loadStateDict(states[i]!));
+}
 
 /** One schedule after the other, each from its milestone on. */
 export class SequentialLR {
@@ -11,6 +28,13 @@ export class SequentialLR {
     readonly milestones: readonly number[],
     lastEpoch = -1,
   ) {
+    checkOptimizer("SequentialLR", optimizer);
+    checkSchedulers("SequentialLR", schedulers);
+    if (!Array.isArray(milestones)) {
+      const given = describe(milestones);
+      throw new TypeError_(`SequentialLR: expected a list of milestones, got ${given}`);
+    }
+    for (const milestone of milestones) int(milestone, "SequentialLR", "milestones");
     if (schedulers.length === 0 || milestones.length !== schedulers.length - 1) {
       throw new ValueError(
         `SequentialLR: expected one milestone less than schedulers, ` +
@@ -20,7 +44,7 @@ export class SequentialLR {
     if (schedulers.some((scheduler) => scheduler.optimizer !== optimizer)) {
       throw new ValueError("SequentialLR: expected schedulers of the given optimizer");
     }
-    this.lastEpoch = lastEpoch + 1;
+    this.lastEpoch = int(lastEpoch, "SequentialLR", "lastEpoch") + 1;
     // Every schedule made its first step when it was made; only the first one shall have.
     for (const group of groupsOf(optimizer)) group.lr = group.initialLr ?? group.lr;
     for (const scheduler of schedulers) scheduler._rewind();
@@ -45,15 +69,16 @@ export class SequentialLR {
     };
   }
   loadStateDict(state: SchedulerState): void {
-    this.lastEpoch = state["last_epoch"] as number;
-    const states = state["_schedulers"] as SchedulerState[];
-    this.schedulers.forEach((scheduler, i) => scheduler.loadStateDict(states[i]!));
+    savedEntries("SequentialLR", state);
+    restore("SequentialLR", this, "lastEpoch", state["last_epoch"]);
+    loadEach("SequentialLR", this.schedulers, state);
   }
 }
 
 /** Several schedules at once: each changes what the one before it left. */
 export class ChainedScheduler {
   constructor(readonly schedulers: readonly LRScheduler[]) {
+    checkSchedulers("ChainedScheduler", schedulers);
     if (schedulers.length === 0) throw new ValueError("ChainedScheduler: got no schedulers");
   }
   step(): void {
@@ -66,7 +91,7 @@ export class ChainedScheduler {
     return { _schedulers: this.schedulers.map((scheduler) => scheduler.stateDict()) };
   }
   loadStateDict(state: SchedulerState): void {
-    const states = state["_schedulers"] as SchedulerState[];
-    this.schedulers.forEach((scheduler, i) => scheduler.loadStateDict(states[i]!));
+    savedEntries("ChainedScheduler", state);
+    loadEach("ChainedScheduler", this.schedulers, state);
   }
 }

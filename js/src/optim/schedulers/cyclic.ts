@@ -1,7 +1,16 @@
 // Schedules of waves: cosine annealing, cyclic and one-cycle.
+import { describe } from "../../dtype.js";
 import { ValueError } from "../../errors.js";
-import { bind, type Init } from "../../nn/bind.js";
-import { groupsOf, LRScheduler, type Scheduled, type ScheduledGroup } from "./base.js";
+import { float } from "../../frame.js";
+import { bind, floatTuple, type Init } from "../../nn/bind.js";
+import {
+  checkNumbers,
+  checkOptimizer,
+  groupsOf,
+  LRScheduler,
+  type Scheduled,
+  type ScheduledGroup,
+} from "./base.js";
 
 /** Half a cosine from the base rate to etaMin in T_max steps; Loshchilov and Hutter (2017). */
 export class CosineAnnealingLR extends LRScheduler {
@@ -18,6 +27,7 @@ export class CosineAnnealingLR extends LRScheduler {
       { etaMin: 0, lastEpoch: -1 },
     );
     super(optimizer, o.lastEpoch);
+    checkNumbers("CosineAnnealingLR", o, ["T_max", "etaMin"]);
     this.T_max = o.T_max;
     this.etaMin = o.etaMin;
     this.begin();
@@ -63,15 +73,16 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
     if (!(Number.isInteger(o.T_0) && o.T_0 > 0 && Number.isInteger(o.T_mult) && o.T_mult > 0)) {
       throw new ValueError(
         `CosineAnnealingWarmRestarts: expected positive integers T_0 and T_mult, ` +
-          `got ${o.T_0} and ${o.T_mult}`,
+          `got ${describe(o.T_0)} and ${describe(o.T_mult)}`,
       );
     }
     super(optimizer, o.lastEpoch);
+    checkNumbers("CosineAnnealingWarmRestarts", o, ["etaMin"]);
     this.T_0 = o.T_0;
     this.T_mult = o.T_mult;
     this.etaMin = o.etaMin;
     this.T_i = o.T_0;
-    this.T_cur = o.lastEpoch;
+    this.T_cur = this.lastEpoch;
     this.begin();
   }
   override step(epoch?: number): void {
@@ -82,8 +93,13 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
         this.T_i *= this.T_mult;
       }
     } else {
+      const to = float(epoch, "CosineAnnealingWarmRestarts", "epoch");
+      if (!(to >= 0 && to < Infinity)) {
+        throw new ValueError(`CosineAnnealingWarmRestarts: expected an epoch ≥ 0, got ${to}`);
+      }
       this.T_i = this.T_0;
-      this.T_cur = epoch;
+      // Periods of one length are left out at once: there may be very many.
+      this.T_cur = this.T_mult === 1 ? to % this.T_0 : to;
       while (this.T_cur >= this.T_i) {
         this.T_cur -= this.T_i;
         this.T_i *= this.T_mult;
@@ -98,7 +114,7 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
 }
 
 function perGroup(name: string, x: number | readonly number[], groups: number): number[] {
-  const list = typeof x === "number" ? Array<number>(groups).fill(x) : [...x];
+  const list = floatTuple(x, groups, name, "learning rates");
   if (list.length === groups) return list;
   throw new ValueError(`${name}: expected ${groups} values, got ${list.length}`);
 }
@@ -158,6 +174,12 @@ export class CyclicLR extends LRScheduler {
       maxMomentum: 0.9,
       lastEpoch: -1,
     });
+    checkOptimizer("CyclicLR", optimizer);
+    const numbers = ["stepSizeUp", "gamma", "baseMomentum", "maxMomentum"];
+    checkNumbers("CyclicLR", o, o.stepSizeDown === null ? numbers : [...numbers, "stepSizeDown"]);
+    if (o.scaleFn !== null && typeof o.scaleFn !== "function") {
+      throw new ValueError(`CyclicLR: expected a function as scaleFn, got ${describe(o.scaleFn)}`);
+    }
     const groups = groupsOf(optimizer);
     const bases = perGroup("CyclicLR", o.baseLr, groups.length);
     if (o.lastEpoch === -1) groups.forEach((group, i) => (group.lr = bases[i]!));
@@ -195,7 +217,7 @@ function scaleOf(mode: string, gamma: number): (x: number) => number {
       return (x) => gamma ** x;
     default:
       throw new ValueError(
-        `CyclicLR: expected mode "triangular", "triangular2" or "exp_range", got "${mode}"`,
+        `CyclicLR: expected mode "triangular", "triangular2" or "exp_range", got ${describe(mode)}`,
       );
   }
 }
@@ -224,7 +246,9 @@ interface Phase {
 }
 
 function totalStepsOf(o: Required<OneCycleOptions>): number {
-  const steps = o.totalSteps ?? (o.epochs ?? NaN) * (o.stepsPerEpoch ?? NaN);
+  const read = (key: "totalSteps" | "epochs" | "stepsPerEpoch") =>
+    o[key] === null ? NaN : float(o[key], "OneCycleLR", key);
+  const steps = o.totalSteps === null ? read("epochs") * read("stepsPerEpoch") : read("totalSteps");
   if (Number.isInteger(steps) && steps > 0) return steps;
   throw new ValueError(
     `OneCycleLR: expected a positive totalSteps, or epochs and stepsPerEpoch, got ${steps}`,
@@ -258,6 +282,9 @@ export class OneCycleLR extends LRScheduler {
       threePhase: false,
       lastEpoch: -1,
     });
+    checkOptimizer("OneCycleLR", optimizer);
+    const numbers = ["pctStart", "baseMomentum", "maxMomentum", "divFactor", "finalDivFactor"];
+    checkNumbers("OneCycleLR", o, numbers);
     const totalSteps = totalStepsOf(o);
     if (!(o.pctStart >= 0 && o.pctStart <= 1)) {
       throw new ValueError(`OneCycleLR: expected pctStart in [0, 1], got ${o.pctStart}`);

@@ -1,9 +1,14 @@
 // The schedule that follows a metric.
+import { describe } from "../../dtype.js";
 import { ValueError } from "../../errors.js";
-import { bind, type Init } from "../../nn/bind.js";
+import { float } from "../../frame.js";
+import { bind, floatTuple, type Init } from "../../nn/bind.js";
 import { Tensor } from "../../tensor.js";
 import { camelCase, snakeCase } from "../optimizer.js";
 import {
+  checkNumbers,
+  restore,
+  savedEntries,
   checkOptimizer,
   groupsOf,
   type Scheduled,
@@ -48,16 +53,23 @@ export class ReduceLROnPlateau {
       minLr: 0,
       eps: 1e-8,
     });
+    const numbers = ["factor", "patience", "threshold", "cooldown", "eps"];
+    checkNumbers("ReduceLROnPlateau", o, numbers);
+    if (o.mode !== "min" && o.mode !== "max") {
+      const given = describe(o.mode);
+      throw new ValueError(`ReduceLROnPlateau: expected mode "min" or "max", got ${given}`);
+    }
     if (!(o.factor < 1)) {
       throw new ValueError(`ReduceLROnPlateau: expected a factor below 1, got ${o.factor}`);
     }
-    if (typeof o.minLr !== "number" && o.minLr.length !== optimizer.paramGroups.length) {
+    const groups = optimizer.paramGroups.length;
+    const minLr = floatTuple(o.minLr, groups, "ReduceLROnPlateau", "minLr");
+    if (minLr.length !== groups) {
       throw new ValueError(
-        `ReduceLROnPlateau: expected ${optimizer.paramGroups.length} values for minLr, ` +
-          `got ${o.minLr.length}`,
+        `ReduceLROnPlateau: expected ${groups} values for minLr, got ${minLr.length}`,
       );
     }
-    this.options = o;
+    this.options = { ...o, minLr: Array.isArray(o.minLr) ? minLr : minLr[0]! };
     this.best = o.mode === "min" ? Infinity : -Infinity;
   }
 
@@ -72,7 +84,8 @@ export class ReduceLROnPlateau {
   }
   /** Takes the metric of another epoch in. */
   step(metric: number | Tensor): void {
-    const value = metric instanceof Tensor ? Number(metric.item()) : Number(metric);
+    const given: unknown = metric instanceof Tensor ? metric.item() : metric;
+    const value = float(given, "ReduceLROnPlateau", "metric");
     this.lastEpoch += 1;
     if (this.isBetter(value)) {
       this.best = value;
@@ -102,10 +115,10 @@ export class ReduceLROnPlateau {
     return Object.fromEntries(Object.entries(all).map(([key, value]) => [snakeCase(key), value]));
   }
   loadStateDict(state: SchedulerState): void {
-    for (const [key, value] of Object.entries(state)) {
+    for (const [key, value] of savedEntries("ReduceLROnPlateau", state)) {
       const name = camelCase(key);
-      if (name in this.options) (this.options as Record<string, unknown>)[name] = value;
-      else if (name in this) (this as unknown as Record<string, unknown>)[name] = value;
+      if (name in this.options) restore("ReduceLROnPlateau", this.options, name, value);
+      else if (name in this) restore("ReduceLROnPlateau", this, name, value);
     }
   }
 }

@@ -1,7 +1,8 @@
 // Schedules that are a formula of the number of steps.
-import { ValueError } from "../../errors.js";
-import { bind, type Init } from "../../nn/bind.js";
-import { LRScheduler, type Scheduled, type ScheduledGroup } from "./base.js";
+import { describe } from "../../dtype.js";
+import { TypeError_, ValueError } from "../../errors.js";
+import { bind, floatTuple, items, type Init } from "../../nn/bind.js";
+import { checkNumbers, LRScheduler, type Scheduled, type ScheduledGroup } from "./base.js";
 
 type Lambda = (epoch: number) => number;
 
@@ -12,7 +13,13 @@ interface Last {
 
 function lambdas(name: string, given: Lambda | readonly Lambda[], groups: number): Lambda[] {
   const list =
-    typeof given === "function" ? Array<Lambda>(groups).fill(given) : [...(given as Lambda[])];
+    typeof given === "function"
+      ? Array<Lambda>(groups).fill(given)
+      : items(given, name, "lrLambda");
+  const odd = list.find((lambda) => typeof lambda !== "function");
+  if (list.length > 0 && odd !== undefined) {
+    throw new TypeError_(`${name}: expected functions, got ${describe(odd)}`);
+  }
   if (list.length === groups) return list;
   throw new ValueError(`${name}: expected ${groups} functions, got ${list.length}`);
 }
@@ -64,6 +71,7 @@ export class StepLR extends LRScheduler {
       { gamma: 0.1, lastEpoch: -1 },
     );
     super(optimizer, o.lastEpoch);
+    checkNumbers("StepLR", o, ["stepSize", "gamma"]);
     this.stepSize = o.stepSize;
     this.gamma = o.gamma;
     this.begin();
@@ -92,7 +100,9 @@ export class MultiStepLR extends LRScheduler {
       { gamma: 0.1, lastEpoch: -1 },
     );
     super(optimizer, o.lastEpoch);
-    this.milestones = [...o.milestones].sort((a, b) => a - b);
+    checkNumbers("MultiStepLR", o, ["gamma"]);
+    const milestones = items(o.milestones, "MultiStepLR", "milestones");
+    this.milestones = floatTuple(milestones, 1, "MultiStepLR", "milestones").sort((a, b) => a - b);
     this.gamma = o.gamma;
     this.begin();
   }
@@ -118,6 +128,7 @@ export class ConstantLR extends LRScheduler {
   ) {
     const defaults = { factor: 1 / 3, totalIters: 5, lastEpoch: -1 };
     const o = bind<typeof defaults>("ConstantLR", args, [], defaults);
+    checkNumbers("ConstantLR", o, ["factor", "totalIters"]);
     if (!(o.factor >= 0 && o.factor <= 1)) {
       throw new ValueError(`ConstantLR: expected a factor in [0, 1], got ${o.factor}`);
     }
@@ -150,6 +161,7 @@ export class LinearLR extends LRScheduler {
   ) {
     const defaults = { startFactor: 1 / 3, endFactor: 1, totalIters: 5, lastEpoch: -1 };
     const o = bind<typeof defaults>("LinearLR", args, [], defaults);
+    checkNumbers("LinearLR", o, ["startFactor", "endFactor", "totalIters"]);
     if (!(o.startFactor > 0 && o.startFactor <= 1)) {
       throw new ValueError(`LinearLR: expected startFactor in (0, 1], got ${o.startFactor}`);
     }
@@ -180,6 +192,7 @@ export class ExponentialLR extends LRScheduler {
       lastEpoch: -1,
     });
     super(optimizer, o.lastEpoch);
+    checkNumbers("ExponentialLR", o, ["gamma"]);
     this.gamma = o.gamma;
     this.begin();
   }
@@ -205,6 +218,7 @@ export class PolynomialLR extends LRScheduler {
   ) {
     const defaults = { totalIters: 5, power: 1, lastEpoch: -1 };
     const o = bind<typeof defaults>("PolynomialLR", args, [], defaults);
+    checkNumbers("PolynomialLR", o, ["totalIters", "power"]);
     super(optimizer, o.lastEpoch);
     this.totalIters = o.totalIters;
     this.power = o.power;
