@@ -28,9 +28,13 @@ struct DimPlan {
 /// Taps of one dim above which its table would not fit into any memory worth having (4 GiB).
 constexpr size_t most_taps = size_t{1} << 28;
 
+void check_taps(const ResamplingMatrix& m, size_t taps) {
+  CHECK(taps <= most_taps, Value, "interpolate: output size ", m.outputs, " from ", m.inputs,
+        " inputs needs more than ", most_taps, " weights");
+}
+
 void add_tap(ResamplingMatrix& m, int64_t index, double weight) {
-  CHECK(m.weight.size() < most_taps, Value, "interpolate: output size ", m.outputs, " from ",
-        m.inputs, " inputs needs more than ", most_taps, " weights");
+  check_taps(m, m.weight.size() + 1);
   m.index.push_back(index);
   m.weight.push_back(weight);
 }
@@ -112,6 +116,8 @@ std::shared_ptr<const ResamplingMatrix> make_matrix(const DimPlan& d, bool shape
   m->inputs = d.in;
   m->outputs = d.out;
   if (shape_only) return m;
+  const size_t each = d.mode == Resampling::cubic ? 4 : d.mode == Resampling::linear ? 2 : 1;
+  check_taps(*m, static_cast<size_t>(d.out) * each);
   m->first.push_back(0);
   for (int64_t o = 0; o < d.out; ++o) {
     switch (d.mode) {

@@ -101,17 +101,6 @@ function chosenMode(op: string, input: Tensor, o: InterpolateOptions): Resamplin
   throw new ValueError(`${op}: antialias is for modes bilinear and bicubic, got ${name}`);
 }
 
-// Each output has one weight or more; a table of more than these is refused before it is begun.
-const mostWeights = 2 ** 28;
-
-function checkSizes(op: string, input: Tensor, sizes: readonly number[], kind: Resampling): void {
-  if (input.device.type === "meta") return;
-  const each = kind === "cubic" ? 4 : kind === "linear" ? 2 : 1;
-  const large = sizes.find((n) => n * each > mostWeights);
-  if (large === undefined) return;
-  throw new ValueError(`${op}: expected sizes up to ${mostWeights / each}, got ${large}`);
-}
-
 function resize(op: string, input: Tensor, o: InterpolateOptions): Tensor {
   const kind = chosenMode(op, input, o);
   const { size = null, scaleFactor = null } = o;
@@ -131,7 +120,6 @@ function resize(op: string, input: Tensor, o: InterpolateOptions): Tensor {
   } else {
     sizes = perDim(op, "size", size!, shape.length, int);
   }
-  checkSizes(op, input, sizes, kind);
   return ops._resample(
     input,
     sizes,
