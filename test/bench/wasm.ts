@@ -119,8 +119,12 @@ export async function wasmSizes(): Promise<Result[]> {
 const shownParts = 12;
 const [codeSection, dataSection] = [10, 11];
 
-/** Bytes of code and data in an object file: a WebAssembly module of its own. */
+/**
+ * Bytes of code and data in an object file: a WebAssembly module of its own, or LLVM's bitcode,
+ * which counts as a whole because the linker compiles it.
+ */
 function contentBytes(object: Uint8Array): number {
+  if (String.fromCharCode(...object.subarray(0, 4)) !== "\0asm") return object.length;
   let [at, total] = [8, 0];
   while (at < object.length) {
     const section = object[at++]!;
