@@ -114,6 +114,9 @@ void check_inplace(const char* op, const Tensor& self, bool recording) {
 
 void rebase_history(const Tensor& self, Ref<Node> node) {
   AutogradMeta& m = autograd_meta(self);
+  // Also of a node inside CopySlices: a result that it saved leads a second derivative to it.
+  node->outputs.clear();
+  node->outputs.push_back({self.sizes(), self.dtype(), self.device()});
   if (ViewInfo* v = m.view.get(); v && v->origin == ViewOrigin::Plain) {
     auto slices = make_ref<CopySlices>(v->base, self, std::move(node));
     AutogradMeta& base = autograd_meta(v->base);
@@ -124,8 +127,6 @@ void rebase_history(const Tensor& self, Ref<Node> node) {
     v->version = self.version();
     return;
   }
-  node->outputs.clear();
-  node->outputs.push_back({self.sizes(), self.dtype(), self.device()});
   m.grad_fn = std::move(node);
   m.output = 0;
 }

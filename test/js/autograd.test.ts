@@ -238,3 +238,16 @@ describe("saved tensors that change", () => {
     expect(v.grad!.tolist()).toEqual([2, 0]);
   });
 });
+
+it("a second derivative goes through a result written into a view", () => {
+  const derivatives = (write: (x: torch.Tensor, y: torch.Tensor) => torch.Tensor) => {
+    const base = torch.tensor([6, 8, 10], { dtype: torch.float64 });
+    const y = torch.tensor(2, { dtype: torch.float64, requiresGrad: true });
+    const x = write(base.narrow(0, 1, 2), y);
+    const [g] = torch.autograd.grad([torch.sum(x)], [y], { createGraph: true });
+    torch.sum(g!).backward();
+    return [g!.item(), y.grad!.item()];
+  };
+  expect(derivatives((x, y) => x.div_(y))).toEqual([-4.5, 4.5]);
+  expect(derivatives((x, y) => x.div(y))).toEqual([-4.5, 4.5]);
+});
