@@ -273,8 +273,9 @@ function checkSaved(name: string, saved: OptimizerState): void {
 function cloned(name: string, value: unknown): unknown {
   try {
     return structuredClone(value);
-  } catch {
-    throw new TypeError_(`${name}: expected a state of numbers, strings, lists and Tensors`);
+  } catch (cause) {
+    const message = `${name}: expected a state of numbers, strings, lists and Tensors`;
+    throw Object.assign(new TypeError_(message), { cause });
   }
 }
 
