@@ -9,37 +9,20 @@ import type { Result } from "./benchmarks.js";
 import { npmPeers } from "./library.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const rounds = 7;
+/** Sizes of the products of two square matrices that a page times. */
+const sizes = [512, 1024];
 
-/** What a page answers: milliseconds until ready, and for one product of two n x n matrices. */
-interface Times {
-  init: number;
-  product: number;
-}
+const peers = "/test/bench/peers/node_modules/@tensorflow";
 
-// Runs in the page: the median of 21 products after half a second of them, when V8 has optimised.
-const timing = `
-  while (performance.now() < ready + 500) multiply();
-  const times = [];
-  for (let i = 0; i < 21; i++) {
-    const begin = performance.now();
-    multiply();
-    times.push(performance.now() - begin);
-  }
-  return { init: ready - start, product: times.sort((a, b) => a - b)[10] };`;
-
-const cresset = `(async () => {
+// What runs in the pages: `torch` and `tf`, each from its start to its first result.
+const cresset = `
   const torch = await import("/dist/web.js");
   const start = performance.now();
   await torch.init({ threads: 1 });
-  const ready = performance.now();
-  const [a, b] = [torch.randn([512, 512]), torch.randn([512, 512])];
-  const multiply = () => torch.tidy(() => void a.matmul(b));
-  ${timing}
-})()`;
+  torch.tensor([1]).add(1).item();
+  const ready = performance.now() - start;`;
 
-const peers = "/test/bench/peers/node_modules/@tensorflow";
-const tfjs = `(async () => {
+const tfjs = `
   const load = (src) => new Promise((onload, onerror) => {
     const script = Object.assign(document.createElement("script"), { src, onload, onerror });
     document.head.append(script);
@@ -49,46 +32,83 @@ const tfjs = `(async () => {
   tf.wasm.setWasmPaths("${peers}/tfjs-backend-wasm/dist/");
   const start = performance.now();
   await tf.setBackend("wasm");
-  await tf.ready();
-  const ready = performance.now();
-  const [a, b] = [tf.randomNormal([512, 512]), tf.randomNormal([512, 512])];
-  const multiply = () => tf.matMul(a, b).dispose();
-  ${timing}
+  tf.tidy(() => tf.tensor([1]).add(1).dataSync());
+  const ready = performance.now() - start;`;
+
+const makers = {
+  cresset: `async () => {
+    ${cresset}
+    return (n) => {
+      const [a, b] = [torch.randn([n, n]), torch.randn([n, n])];
+      return () => torch.tidy(() => void a.matmul(b));
+    };
+  }`,
+  tfjs: `async () => {
+    ${tfjs}
+    return (n) => {
+      const [a, b] = [tf.randomNormal([n, n]), tf.randomNormal([n, n])];
+      return () => tf.matMul(a, b).dispose();
+    };
+  }`,
+};
+
+// For every size the median of each library's times, three calls in turn, after two seconds in
+// which V8 optimises all that they call. A page must answer now and then, or it is taken for dead.
+const products = (names: (keyof typeof makers)[]) => `(async () => {
+  const makers = [];
+  for (const make of [${names.map((name) => makers[name])}]) makers.push(await make());
+  const medians = [];
+  for (const n of [${sizes}]) {
+    const calls = makers.map((make) => make(n));
+    const times = calls.map(() => []);
+    const end = performance.now() + 2000;
+    for (let rounds = 0; rounds < 25; ) {
+      calls.forEach((call, which) => {
+        const begin = performance.now();
+        for (let i = 0; i < 3; i++) call();
+        times[which][rounds] = (performance.now() - begin) / 3;
+      });
+      if (performance.now() > end) rounds++;
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    medians.push(times.map((list) => list.sort((a, b) => a - b)[list.length >> 1]));
+  }
+  return medians;
 })()`;
 
 function median(values: number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1]!;
 }
 
-/** Both libraries in turn, each round in a fresh page; served without threads for both. */
+/** Both libraries in pages without threads; what they load is in the browser's cache. */
 export async function runChromium(): Promise<Result[]> {
   const reason = npmPeers();
   if (reason) console.log(`tfjs-wasm: ${reason}`);
   const browser = await launch();
   const [server, address] = await serve(root, false);
-  const ask = async (script: string): Promise<Times> => {
-    const context = await browser.newContext();
+  const context = await browser.newContext();
+  const ask = async (script: string): Promise<unknown> => {
     const page: Page = await context.newPage();
     await page.goto(`${address}/test/bench/page.html`);
-    const times = (await page.evaluate(script)) as Times;
-    await context.close();
-    return times;
+    const answer = await page.evaluate(script);
+    await page.close();
+    return answer;
+  };
+  const row = (name: string, value: number, peerValue: number | undefined): Result => {
+    if (peerValue === undefined) return { name, unit: "ms", value };
+    return { name, unit: "ms", value, peer: "tfjs-wasm", peerValue, ratio: peerValue / value };
   };
   try {
-    const [ours, theirs]: [Times[], Times[]] = [[], []];
-    for (let round = 0; round < rounds; round++) {
-      ours.push(await ask(cresset));
-      if (!reason) theirs.push(await ask(tfjs));
+    const medians = (await ask(products(reason ? ["cresset"] : ["cresset", "tfjs"]))) as number[][];
+    const [ours, theirs]: [number[], number[]] = [[], []];
+    for (let round = 0; round < 7; round++) {
+      ours.push((await ask(`(async () => {${cresset} return ready; })()`)) as number);
+      if (reason) continue;
+      theirs.push((await ask(`(async () => {${tfjs} return ready; })()`)) as number);
     }
-    const row = (name: string, of: (times: Times) => number): Result => {
-      const value = median(ours.map(of));
-      if (theirs.length === 0) return { name, unit: "ms", value };
-      const peerValue = median(theirs.map(of));
-      return { name, unit: "ms", value, peer: "tfjs-wasm", peerValue, ratio: peerValue / value };
-    };
     return [
-      row("Chromium: matmul.512", ({ product }) => product),
-      row("Chromium: init", ({ init }) => init),
+      ...medians.map(([own, peer], i) => row(`Chromium: matmul.${sizes[i]}`, own!, peer)),
+      row("Chromium: start", median(ours), reason ? undefined : median(theirs)),
     ];
   } finally {
     await browser.close();

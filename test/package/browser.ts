@@ -27,7 +27,8 @@ export async function serve(folder: string, isolated: boolean): Promise<[Server,
       return;
     }
     const type = types[extname(path)] ?? "application/octet-stream";
-    response.writeHead(200, { "Content-Type": type, ...(isolated ? isolation : {}) });
+    const cache = { "Cache-Control": "max-age=3600" };
+    response.writeHead(200, { "Content-Type": type, ...cache, ...(isolated ? isolation : {}) });
     createReadStream(path).pipe(response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
