@@ -35,7 +35,9 @@ template <class T> struct Block {
 template <int kR, int kV, class T>
 void strip_tile(int64_t k, const StridedRows<T>& a, bool packed, const EvenPanel<T>& b,
                 const TileOut<T>& out) {
-  if (packed) {
+  if (packed && b.distance == TileShape<T>::kCols) {
+    tile<kR, kV, T>(k, PackedRows<T, kR>{a.at}, PackedPanel<T>{b.at}, out);
+  } else if (packed) {
     tile<kR, kV, T>(k, PackedRows<T, kR>{a.at}, b, out);
   } else {
     tile<kR, kV, T>(k, a, b, out);

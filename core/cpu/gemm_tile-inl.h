@@ -36,35 +36,59 @@ template <class T> struct TileOut {
   const T* bias = nullptr;
 };
 
+/// `at` less `count` elements, also where that lies before its array.
+template <class T> const T* before(const T* at, int64_t count) {
+  const auto bytes = static_cast<uintptr_t>(count) * sizeof(T);
+  return reinterpret_cast<const T*>(reinterpret_cast<uintptr_t>(at) - bytes);
+}
+
+// Cursors over A and B. start() comes first, then for every pass over some steps along k next() for
+// each step, with its number in the pass, and end_pass().
+
 /// Rows of A that were packed: kR elements for each step along k.
 template <class T, int kR> struct PackedRows {
+  static constexpr bool kPacked = true;
   const T* at;
+  void start() { at = before(at, kR); }
+  void next() { at += kR; }
   T element(int i) const { return at[i]; }
-  void advance() { at += kR; }
 };
 
 /// Rows of A in place.
 template <class T> struct StridedRows {
+  static constexpr bool kPacked = false;
   const T* at;
   int64_t row, step;
+  void start() { at = before(at, step); }
+  void next() { at += step; }
   T element(int i) const { return at[i * row]; }
-  void advance() { at += step; }
+};
+
+/// Rows of B that were packed: kCols elements for each step along k.
+template <class T> struct PackedPanel {
+  static constexpr int kCols = TileShape<T>::kCols;
+  const T* at;
+  void start(int skipped) { at = before(at, skipped * kCols); }
+  const T* next(int step) const { return at + step * kCols; }
+  void end_pass(int steps) { at += steps * kCols; }
 };
 
 /// Rows of B at equal distances.
 template <class T> struct EvenPanel {
   const T* at;
-  int64_t step;
-  const T* row() const { return at; }
-  void advance() { at += step; }
+  int64_t distance;
+  void start(int) { at = before(at, distance); }
+  const T* next(int) { return at += distance; }
+  void end_pass(int) {}
 };
 
 /// Rows of B at any distances from one base: a convolution's view of its padded input.
 template <class T> struct OffsetPanel {
   const T* base;
   const int64_t* offset;
-  const T* row() const { return base + *offset; }
-  void advance() { ++offset; }
+  void start(int skipped) { offset = before(offset, skipped); }
+  const T* next(int step) const { return base + offset[step]; }
+  void end_pass(int steps) { offset += steps; }
 };
 
 /// Stores a tile whose columns are not adjacent; `tile` is kCols wide.
@@ -104,23 +128,51 @@ HWY_INLINE void store_scaled(D d, V value, V beta, bool use_c, int count, T* to)
 #endif
 }
 
+/// acc += the next column of A times the next row of B.
+template <int kR, int kV, class T, class V, class Rows, class Panel>
+HWY_INLINE void accumulate_step(Rows& a, Panel& b, int step, V (&acc)[kR][kV]) {
+  const hn::ScalableTag<T> d;
+  a.next();
+  const T* from = b.next(step);
+  V row[kV];
+  HWY_UNROLL(2)
+  for (int v = 0; v < kV; ++v) row[v] = hn::LoadU(d, from + v * TileShape<T>::kLanes);
+  HWY_UNROLL(16)
+  for (int i = 0; i < kR; ++i) {
+    const V x = hn::Set(d, a.element(i));
+    HWY_UNROLL(2)
+    for (int v = 0; v < kV; ++v) acc[i][v] = hn::MulAdd(x, row[v], acc[i][v]);
+  }
+}
+
 /// acc += A[kR x k] @ B[k x kV vectors].
 template <int kR, int kV, class T, class V, class Rows, class Panel>
 HWY_INLINE void accumulate(int64_t k, Rows a, Panel b, V (&acc)[kR][kV]) {
-  const hn::ScalableTag<T> d;
-  for (int64_t p = 0; p < k; ++p) {
-    const T* from = b.row();
-    V row[kV];
-    HWY_UNROLL(2)
-    for (int v = 0; v < kV; ++v) row[v] = hn::LoadU(d, from + v * TileShape<T>::kLanes);
-    HWY_UNROLL(16)
-    for (int i = 0; i < kR; ++i) {
-      const V x = hn::Set(d, a.element(i));
-      HWY_UNROLL(2)
-      for (int v = 0; v < kV; ++v) acc[i][v] = hn::MulAdd(x, row[v], acc[i][v]);
+  a.start();
+  if constexpr (HWY_TARGET == HWY_WASM && Rows::kPacked) {
+    // Four steps a pass: a processor whose decoders serve two threads is short of them. The first
+    // pass is entered in the middle, so that paths meet between any two steps: V8 keeps the order
+    // of a block that ends where paths meet, while in one long block it would load ahead and spill.
+    // Rows in place gain nothing: their addresses need as many instructions again.
+    auto entry = static_cast<int32_t>(k & 3);
+    b.start(-entry & 3);
+    for (auto passes = static_cast<int32_t>((k + 3) >> 2); passes != 0; --passes) {
+      switch (entry) {
+        default: accumulate_step<kR, kV, T>(a, b, 0, acc); [[fallthrough]];
+        case 3: accumulate_step<kR, kV, T>(a, b, 1, acc); [[fallthrough]];
+        case 2: accumulate_step<kR, kV, T>(a, b, 2, acc); [[fallthrough]];
+        case 1: accumulate_step<kR, kV, T>(a, b, 3, acc);
+      }
+      b.end_pass(4);
+      entry = 0;
+      asm("" : "+r"(entry));  // Unknown to the compiler, which would take the first pass apart.
     }
-    a.advance();
-    b.advance();
+  } else {
+    b.start(0);
+    for (int64_t p = 0; p < k; ++p) {
+      accumulate_step<kR, kV, T>(a, b, 0, acc);
+      b.end_pass(1);
+    }
   }
 }
 
@@ -209,7 +261,17 @@ void pack_transposed(const T* HWY_RESTRICT src, int64_t src_row, int rows, int64
   }
 #endif
   for (; i < rows; ++i) {
-    for (int64_t p = 0; p < k; ++p) dst[p * width + i] = src[i * src_row + p];
+    const T* from = src + i * src_row;
+    T* to = dst + i;
+    int64_t p = 0;
+    for (; p + 4 <= k; p += 4, to += 4 * width) {
+      const T x0 = from[p], x1 = from[p + 1], x2 = from[p + 2], x3 = from[p + 3];
+      to[0] = x0;
+      to[width] = x1;
+      to[2 * width] = x2;
+      to[3 * width] = x3;
+    }
+    for (; p < k; ++p, to += width) *to = from[p];
   }
 }
 

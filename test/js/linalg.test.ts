@@ -38,6 +38,33 @@ describe("products", () => {
     ]);
   });
 
+  // Steps along the inner dimension are taken four at a time, rows and columns in tiles.
+  test.each([torch.float32, torch.float64])("products of all sorts of shapes: %s", (dtype) => {
+    const integers = (rows: number, cols: number, factor: number) =>
+      Array.from({ length: rows }, (_, i) =>
+        Array.from({ length: cols }, (_, j) => ((i * factor + j * 5) % 7) - 3),
+      );
+    for (const inner of [1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 514]) {
+      for (const [rows, cols] of [
+        [1, 1],
+        [2, 9],
+        [5, 8],
+        [6, 3],
+        [19, 70],
+        [26, 33],
+        [103, 41],
+      ]) {
+        const [x, y] = [integers(rows!, inner, 3), integers(inner, cols!, 4)];
+        const want = x.map((row) =>
+          y[0]!.map((_, j) => row.reduce((sum, value, p) => sum + value * y[p]![j]!, 0)),
+        );
+        const [a, b] = [torch.tensor(x, { dtype }), torch.tensor(y, { dtype })];
+        expect(a.matmul(b).tolist()).toEqual(want);
+        expect(a.t().contiguous().t().matmul(b.t().contiguous().t()).tolist()).toEqual(want);
+      }
+    }
+  });
+
   test("einsum: diagonals, ellipsis, implicit output, broadcasting", () => {
     torch.manualSeed(0);
     const a = torch.randn([2, 3, 4], f64);
