@@ -58,6 +58,7 @@ async function pauseAndReset(page: Page, demo: DemoPage): Promise<void> {
   const step = await demo.number("step");
   await page.waitForTimeout(400);
   expect(await demo.number("step")).toBe(step);
+  await demo.waitForText("loss-caption", ` in ${step.toLocaleString("en")} steps`);
   await page.click("#train");
   await demo.waitForStep(step + 20);
   await page.click("#reset");

@@ -36,6 +36,13 @@ export class DemoPage {
     await this.page.waitForFunction(reached, step, { timeout, polling: 100 });
   }
 
+  /** Waits until an element's text contains this. */
+  async waitForText(id: string, part: string, timeout = 5_000): Promise<void> {
+    const shown = ([id, part]: [string, string]) =>
+      document.getElementById(id)!.textContent.includes(part);
+    await this.page.waitForFunction(shown, [id, part] as [string, string], { timeout });
+  }
+
   /** Draws lines through points given as shares of the pad, with the mouse. */
   async draw(lines: readonly (readonly (readonly [number, number])[])[]): Promise<void> {
     const box = (await this.page.locator("#pad").boundingBox())!;

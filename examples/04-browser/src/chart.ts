@@ -45,6 +45,7 @@ export class Chart {
   private frame = 0;
   private chosen: Bucket | null = null;
   private summarised = -Infinity;
+  private later = 0;
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
@@ -241,10 +242,19 @@ export class Chart {
     this.announce(this.caption.textContent);
   }
 
-  /** Says in words what is drawn, or which point is chosen; at most once a second by itself. */
+  /** Says in words what is drawn, or which point is chosen; by itself at most once a second. */
   private describe(now: boolean): void {
     const time = performance.now();
-    if (!now && (time - this.summarised < summaryEvery || this.chosen !== null)) return;
+    const wait = this.summarised + summaryEvery - time;
+    if (!now && wait > 0) {
+      // Nothing may be drawn any more by then, as when the training is paused.
+      this.later ||= window.setTimeout(() => {
+        this.later = 0;
+        this.describe(false);
+      }, wait);
+      return;
+    }
+    if (!now && this.chosen !== null) return;
     this.summarised = time;
     const { chosen, options, buckets } = this;
     const text =
