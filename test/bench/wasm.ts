@@ -9,6 +9,7 @@ import type { Result } from "./benchmarks.js";
 import { npmPeers } from "./library.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+
 /** Sizes of the products of two square matrices that a page times. */
 const sizes = [512, 1024];
 

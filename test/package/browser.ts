@@ -27,7 +27,7 @@ export async function serve(folder: string, isolated: boolean): Promise<[Server,
       return;
     }
     const type = types[extname(path)] ?? "application/octet-stream";
-    const cache = { "Cache-Control": "max-age=3600" };
+    const cache = { "Cache-Control": "max-age=3600" }; // as servers of built files do
     response.writeHead(200, { "Content-Type": type, ...cache, ...(isolated ? isolation : {}) });
     createReadStream(path).pipe(response);
   });
